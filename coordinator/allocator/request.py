@@ -85,12 +85,12 @@ class GroupOutcome(Record):
 
 
 class Survey(Record):
-    """What came of trying all groups.
+    """What came of trying all groups, or for a relocation the instance's own.
 
     Attributes:
         groups: each group that was tried, in the cluster's order.
         best: the one to take; None when nothing fits.
-        score_before: of all nodes, or of those of the group asked for.
+        score_before: of all nodes, or of those of the group asked for; lower is better.
         considered: number of nodes, or pairs, looked at.
         refused: why, per node that could not take part.
         unevacuable: a node that could not be emptied, if one stood in the way.
@@ -101,29 +101,14 @@ class Survey(Record):
     score_before: float
     considered: int
     refused: Mapping[NodeName, Reason]
-    unevacuable: NodeName | None
+    unevacuable: NodeName | None = None
 
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The nodes to take, then runners-up in the same group; none when nothing fits."""
+        return self.best.choices if self.best else ()
 
-class Placement(Record):
-    """Where the instance goes.
-
-    Attributes:
-        nodes: primary first.
-        group: index of theirs.
-        score_before, score_after: of the nodes that were scored, lower is better. For an
-            allocation these are all nodes, or those of the group asked for; for a
-            relocation the instance's group.
-        considered: number of nodes, or pairs, looked at.
-        refused: why, per node that could not take part.
-        refusals: how many nodes were refused for what, the most frequent first.
-        runners_up: the next best, in the same group.
-    """
-
-    nodes: tuple[NodeName, ...]
-    group: int
-    score_before: float
-    score_after: float
-    considered: int
-    refused: Mapping[NodeName, Reason]
-    refusals: Mapping[Reason, int]
-    runners_up: tuple[Choice, ...]
+    @property
+    def nodes(self) -> tuple[NodeName, ...]:
+        """The nodes to take, primary first; none when nothing fits."""
+        return self.choices[0].nodes if self.choices else ()

@@ -187,13 +187,14 @@ class _Move:
         )
 
     def _chosen(self, found: Targets) -> int:
-        if found.best is None:
+        best = next(found.ranked, None)
+        if best is None:
             codes = [REASONS[code] for code in found.codes]
             names = [self.state.model.names[node] for node in found.nodes]
             refused = dict(zip(names, codes, strict=True))
             told = (f" Node {name} failed: {why.hail_name};" for name, why in refused.items())
             raise Refused(f"Can't find any good node: {''.join(told)}", refused)
-        return found.best
+        return best[0]
 
 
 def _many(
@@ -262,11 +263,7 @@ class _Movers:
     ) -> list[Opcode]:
         """Move one instance.
 
-        Args:
-            index: of the instance.
-            mode: which of its nodes it leaves.
-            targets: where it may go.
-            group: whose balance counts; None for its own.
+        ``targets`` are where it may go. The balance of ``group`` counts; None for its own.
 
         Raises:
             Refused: it cannot be moved; nothing changed.

@@ -1,6 +1,6 @@
 """Why these nodes: what a placement does to each part of the score, and what else there was."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from common.names import NodeName
@@ -8,8 +8,7 @@ from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.model.state import State
 from coordinator.allocator.model.terms import Term
-from coordinator.allocator.refusal import Reason
-from coordinator.allocator.request import Allocate, Choice, Survey
+from coordinator.allocator.request import Allocate
 
 IN_WORDS = {
     Term.FREE_MEM_CV: "free memory differs between nodes",
@@ -44,47 +43,13 @@ class Part:
     after: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """A placement, or why there is none.
-
-    Attributes:
-        nodes: primary first; empty when nothing fits.
-        parts: that are not 0, the largest first; they add up to the scores, but for
-            rounding. Of the scored nodes: all, or those of the group asked for.
-        runners_up: the next best in the same group, with their scores.
-        considered: number of nodes, or pairs, looked at.
-        refused: why, per node that could not take part.
-    """
-
-    nodes: tuple[NodeName, ...]
-    score_before: float
-    score_after: float | None
-    parts: tuple[Part, ...]
-    runners_up: tuple[Choice, ...]
-    considered: int
-    refused: Mapping[NodeName, Reason]
-
-
-def explain(model: ClusterModel, request: Allocate, found: Survey) -> Explanation:
-    """Explain what ``survey`` found by this model."""
-    choices = found.best.choices if found.best else ()
-    nodes = choices[0].nodes if choices else ()
-    return Explanation(
-        nodes=nodes,
-        score_before=found.score_before,
-        score_after=choices[0].score if choices else None,
-        parts=parts_of(model, request, nodes) if nodes else (),
-        runners_up=choices[1:],
-        considered=found.considered,
-        refused=found.refused,
-    )
-
-
 def parts_of(
     model: ClusterModel, request: Allocate, nodes: tuple[NodeName, ...]
 ) -> tuple[Part, ...]:
-    """What an instance does to the score on ``nodes``; see ``Explanation.parts``."""
+    """What an instance does to the score on ``nodes``: parts that are not 0, the largest first.
+
+    They add up to the scores, but for rounding, of all nodes or those of the group asked for.
+    """
     where = tuple(model.index[name] for name in nodes)
     taken = with_instance(model, request.instance, where)
     scored = _scored(model, request)

@@ -8,8 +8,8 @@ from common.errors import NoCapacity
 from common.model.allocation_policy import AllocationPolicy
 from coordinator.allocator.allocation.search import Search
 from coordinator.allocator.allocation.why_not import why_not
-from coordinator.allocator.refusal import Reason, tally
-from coordinator.allocator.request import GroupOutcome, Placement, Survey
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.request import GroupOutcome, Survey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,13 +23,10 @@ if TYPE_CHECKING:
 
 def place(
     model: ClusterModel, request: Allocate, missing: Mapping[NodeName, Miss] | None = None
-) -> Placement:
+) -> Survey:
     """Choose the nodes for a new instance, as hail does.
 
-    Args:
-        model: the cluster.
-        request: what is asked for.
-        missing: what nodes lack that are not among those to look at, if that is why.
+    ``missing`` is what nodes lack that are not among those to look at, if that is why.
 
     Raises:
         NoCapacity: nothing fits now; says why, with the figures of the nearest miss. Detail:
@@ -39,17 +36,7 @@ def place(
     found = survey(model, request)
     if found.best is None:
         raise _no_capacity(model, request, found, missing or {})
-    chosen, *runners_up = found.best.choices
-    return Placement(
-        nodes=chosen.nodes,
-        group=found.best.group,
-        score_before=found.score_before,
-        score_after=chosen.score,
-        considered=found.considered,
-        refused=found.refused,
-        refusals=tally(found.refused.values()),
-        runners_up=tuple(runners_up),
-    )
+    return found
 
 
 def survey(model: ClusterModel, request: Allocate) -> Survey:

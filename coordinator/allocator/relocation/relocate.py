@@ -7,13 +7,14 @@ from coordinator.allocator.allocation.search import CHOICES, why_unusable
 from coordinator.allocator.allocation.why_not import why_not
 from coordinator.allocator.model.cluster_model import model_of
 from coordinator.allocator.model.state import State
-from coordinator.allocator.model.trials import as_primary
-from coordinator.allocator.refusal import REASONS, Reason, tally
-from coordinator.allocator.request import Choice, Placement, Relocate
-from coordinator.allocator.snapshot import Snapshot
+from coordinator.allocator.refusal import REASONS
+from coordinator.allocator.relocation.assignment import Assignment
+from coordinator.allocator.relocation.resettle import new_homes
+from coordinator.allocator.request import Choice, GroupOutcome, Relocate, Survey
+from coordinator.allocator.snapshot import NOWHERE, Snapshot
 
 
-def relocate(snapshot: Snapshot, request: Relocate) -> Placement:
+def relocate(snapshot: Snapshot, request: Relocate) -> Survey:
     """Choose another node for an instance on shared storage, as hail does.
 
     The node that leaves its group balanced best is taken, the last among equals. Neither
@@ -36,26 +37,13 @@ def relocate(snapshot: Snapshot, request: Relocate) -> Placement:
         if node != source
     }
     left = [node for node, why in refused.items() if not why]
-    allowed = model.may_migrate(source, left)
-    refused |= {node: Reason.MIGRATION for node, ok in zip(left, allowed, strict=True) if not ok}
-    targets = [node for node, ok in zip(left, allowed, strict=True) if ok]
-
-    location = model.location_score(instance, source)
     state = State(model)
     score_before = state.scope(in_group).standing.value
-    state.take_primary(instance, source, location)
-    scope = state.scope(in_group)
-    trials = as_primary(
-        state,
-        scope,
-        targets,
-        instance,
-        location=model.unmet_locations(instance, targets),
-        force=not model.usable[source],
-    )
-    refused |= {node: REASONS[code] for node, code in zip(targets, trials.codes, strict=True)}
-    ranked = trials.ranked(scope, state.crowding(instance, scope, targets), last_if_nan=True)
-    choices = [Choice((model.names[node],), score) for node, score in islice(ranked, CHOICES)]
+    present = Assignment(source, NOWHERE, model.location_score(instance, source))
+    found = new_homes(state, instance, present, left, in_group, force=False)
+    refused |= {node: REASONS[code] for node, code in zip(left, found.codes, strict=True)}
+    best = islice(found.ranked, CHOICES)
+    choices = [Choice((model.names[node],), score) for node, score in best]
     named = {model.names[node]: why for node, why in refused.items() if why}
     if not choices:
         subject = f"No other node of group {snapshot.groups[group].name} can take {instance.name}"
@@ -63,16 +51,8 @@ def relocate(snapshot: Snapshot, request: Relocate) -> Placement:
             why_not(f"{subject} from {model.names[source]}", model, instance, named),
             refused={name: reason.name.lower() for name, reason in named.items()},
         )
-    return Placement(
-        nodes=choices[0].nodes,
-        group=group,
-        score_before=score_before,
-        score_after=choices[0].score,
-        considered=len(left),
-        refused=named,
-        refusals=tally(named.values()),
-        runners_up=tuple(choices[1:]),
-    )
+    outcome = GroupOutcome(group, snapshot.groups[group].alloc_policy, tuple(choices))
+    return Survey((outcome,), outcome, score_before, len(left), named)
 
 
 def _movable_instance(snapshot: Snapshot, request: Relocate) -> int:

@@ -11,7 +11,7 @@ from coordinator.allocator.refusal import Reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from coordinator.allocator.model.state import State
     from coordinator.allocator.relocation.assignment import Assignment
@@ -24,13 +24,15 @@ class Targets:
     Attributes:
         nodes: indices of the targets, rising.
         codes: ``Reason`` per target.
-        best: the one to take; None when all refuse.
+        ranked: those that do not refuse, with their scores, the best first; looked at once.
     """
 
-    __slots__ = ("best", "codes", "nodes")
+    __slots__ = ("codes", "nodes", "ranked")
 
-    def __init__(self, nodes: Sequence[int], codes: Sequence[int], best: int | None) -> None:
-        self.nodes, self.codes, self.best = nodes, codes, best
+    def __init__(
+        self, nodes: Sequence[int], codes: Sequence[int], ranked: Iterator[tuple[int, float]]
+    ) -> None:
+        self.nodes, self.codes, self.ranked = nodes, codes, ranked
 
 
 def new_homes(
@@ -60,7 +62,7 @@ def new_homes(
     known = dict(zip(open_ones, trials.codes, strict=True))
     codes = [known.get(target, int(Reason.MIGRATION)) for target in targets]
     ranked = trials.ranked(scope, work.crowding(demand, scope, open_ones), last_if_nan=True)
-    return Targets(targets, codes, next((target for target, _ in ranked), None))
+    return Targets(targets, codes, ranked)
 
 
 def new_secondaries(
@@ -89,4 +91,4 @@ def new_secondaries(
         shared = [model.shared_locations(primary, target) for target in targets]
         trials.add(Term.LOCATION_SCORE, shared)
     ranked = trials.ranked(scope, [0] * len(targets), last_if_nan=True)
-    return Targets(targets, trials.codes, next((target for target, _ in ranked), None))
+    return Targets(targets, trials.codes, ranked)

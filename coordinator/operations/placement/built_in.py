@@ -12,12 +12,10 @@ from coordinator.operations.placement.space import Shortage, nodes_but, shortage
 if TYPE_CHECKING:
     from coordinator.allocator.allocation.why_not import Miss
     from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.allocator.request import Allocate, Placement
+    from coordinator.allocator.request import Allocate, Survey
 
 
-def place_here(
-    look: Look, planned: PlannedInstance, *, only: Sequence[NodeName] = ()
-) -> "Placement":
+def place_here(look: Look, planned: PlannedInstance, *, only: Sequence[NodeName] = ()) -> "Survey":
     """Have the built-in allocator choose nodes, or look whether ``only`` these will do.
 
     Raises:
@@ -26,14 +24,14 @@ def place_here(
     from coordinator.allocator.model.cluster_model import model_of
 
     model = model_of(look.snapshot)
-    placement = place_by(model, look, planned, only=only)
-    possible = (placement.nodes, *(choice.nodes for choice in placement.runners_up))
+    found = place_by(model, look, planned, only=only)
+    possible = [choice.nodes for choice in found.choices]
     if only and tuple(only) not in possible:  # but the other way round
         raise NoCapacity(
             f"{planned.instance.name} can no longer be on {only[0]} with {only[1]} as its "
             "secondary node."
         )
-    return placement
+    return found
 
 
 def place_by(
@@ -42,7 +40,7 @@ def place_by(
     planned: PlannedInstance,
     *,
     only: Sequence[NodeName] = (),
-) -> "Placement":
+) -> "Survey":
     """The same by a model that may have gone on since the look.
 
     Raises:

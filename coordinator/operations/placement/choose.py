@@ -26,7 +26,7 @@ from coordinator.operations.specs import backend
 
 if TYPE_CHECKING:
     from coordinator.allocator.allocation.explain import Part
-    from coordinator.allocator.request import Placement
+    from coordinator.allocator.request import Survey
 
 MOST_PARTS = 3  # of the score, in the log
 
@@ -60,10 +60,7 @@ async def place_new(
 ) -> Chosen:
     """Have a new instance promised a place.
 
-    Args:
-        cluster: as the job sees it.
-        allocators: to be asked, in order, until one succeeds.
-        planned: the instance; its nodes are not looked at.
+    The nodes of ``planned`` are not looked at. Allocators are asked in order, until one succeeds.
 
     Raises:
         NoCapacity: no node can take it; says how many were refused for what.
@@ -75,10 +72,10 @@ async def place_new(
         from coordinator.allocator.allocation.explain import parts_of
         from coordinator.allocator.model.cluster_model import model_of
 
-        placement, request = place_here(look, planned), request_for(look, planned, None)
-        parts = parts_of(model_of(look.snapshot), request, placement.nodes)
+        found, request = place_here(look, planned), request_for(look, planned, None)
+        parts = parts_of(model_of(look.snapshot), request, found.nodes)
         lacking = shortages(look, planned.disks)
-        return _Found(placement.nodes, tuple(_details(placement, parts, lacking)))
+        return _Found(found.nodes, tuple(_details(found, parts, lacking)))
 
     def message(look: Look) -> dict[str, Any]:
         from coordinator.operations.placement.message import ask_to_place
@@ -107,8 +104,8 @@ async def place_elsewhere(
         from coordinator.allocator.relocation.relocate import relocate
         from coordinator.allocator.request import Relocate
 
-        placement = relocate(look.snapshot, Relocate(instance=InstanceName(instance.name)))
-        return _Found(placement.nodes, tuple(_details(placement)))
+        found = relocate(look.snapshot, Relocate(instance=InstanceName(instance.name)))
+        return _Found(found.nodes, tuple(_details(found)))
 
     def message(look: Look) -> dict[str, Any]:
         from coordinator.iallocator.document import ask_for_move
@@ -227,23 +224,23 @@ def _tell_choice(cluster: Cluster, instance: Instance, chosen: Chosen) -> None:
 
 
 def _details(
-    placement: "Placement",
+    found: "Survey",
     parts: "Sequence[Part]" = (),
     lacking: Mapping[NodeName, Shortage] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Explain a choice; ``parts`` of the score are the largest first, if they are known."""
     yield (
-        f"cluster score {placement.score_before:.6f} -> {placement.score_after:.6f}, "
-        f"{placement.considered} looked at"
+        f"cluster score {found.score_before:.6f} -> {found.choices[0].score:.6f}, "
+        f"{found.considered} looked at"
     )
     if parts:
         yield f"the largest parts of it: {_in_words(parts[:MOST_PARTS])}"
-    if placement.runners_up:
+    if found.choices[1:]:
         others = ", ".join(
-            f"{'+'.join(choice.nodes)} ({choice.score:.6f})" for choice in placement.runners_up
+            f"{'+'.join(choice.nodes)} ({choice.score:.6f})" for choice in found.choices[1:]
         )
         yield f"next best: {others}"
-    for node, reason in placement.refused.items():
+    for node, reason in found.refused.items():
         yield f"{node} {lacking.get(node) or reason.in_words(1)}"
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from common.names import NodeName
-    from coordinator.allocator.allocation.explain import Explanation
     from coordinator.allocator.refusal import Reason
     from coordinator.allocator.request import Allocate
 
@@ -105,19 +104,39 @@ def answer(look: Look, question: Question) -> dict[str, Any]:
 
 
 def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
-    """Choose nodes, and say why: an ``Explanation``, with the words for terms.
+    """Choose nodes, and say why: parts of the score before and after, with the words for terms.
 
     Raises:
         NotFound: the group does not exist.
         InvalidRequest: a parameter is unknown or does not fit.
     """
-    from coordinator.allocator.allocation.explain import explain
+    from coordinator.allocator.allocation.explain import IN_WORDS, parts_of
     from coordinator.allocator.allocation.place import survey
     from coordinator.allocator.model.cluster_model import ClusterModel
 
     look, planned = _planned(look, question)
     model, request = ClusterModel(look.snapshot), _request(look, question, planned)
-    return _as_json(look, planned, explain(model, request, survey(model, request)))
+    found = survey(model, request)
+    best = found.choices[:1]
+    return {
+        "nodes": list(found.nodes),
+        "score_before": found.score_before,
+        "score_after": best[0].score if best else None,
+        "parts": [
+            {
+                "term": part.term.name.lower(),
+                "words": IN_WORDS[part.term],
+                "before": part.before,
+                "after": part.after,
+            }
+            for part in (parts_of(model, request, found.nodes) if best else ())
+        ],
+        "runners_up": [
+            {"nodes": list(choice.nodes), "score": choice.score} for choice in found.choices[1:]
+        ],
+        "considered": found.considered,
+        "refused": _in_words(look, planned, found.refused),
+    }
 
 
 def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
@@ -199,27 +218,3 @@ def _in_words(
 ) -> dict[str, str]:
     lacking = shortages(look, planned.disks)
     return {name: str(lacking.get(name) or why.in_words(1)) for name, why in refused.items()}
-
-
-def _as_json(look: Look, planned: PlannedInstance, found: "Explanation") -> dict[str, Any]:
-    from coordinator.allocator.allocation.explain import IN_WORDS
-
-    return {
-        "nodes": list(found.nodes),
-        "score_before": found.score_before,
-        "score_after": found.score_after,
-        "parts": [
-            {
-                "term": part.term.name.lower(),
-                "words": IN_WORDS[part.term],
-                "before": part.before,
-                "after": part.after,
-            }
-            for part in found.parts
-        ],
-        "runners_up": [
-            {"nodes": list(choice.nodes), "score": choice.score} for choice in found.runners_up
-        ],
-        "considered": found.considered,
-        "refused": _in_words(look, planned, found.refused),
-    }

@@ -4,7 +4,7 @@ from typing import Any
 
 from coordinator.allocator.allocation import place as engine
 from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.request import Allocate, Placement, Survey
+from coordinator.allocator.request import Allocate, Survey
 from coordinator.allocator.snapshot import NOWHERE, Group, Instance, Node, Snapshot
 from tests.unit.allocator.clusters import OURS
 
@@ -55,7 +55,7 @@ def cluster(*nodes: Node, instances: tuple[Instance, ...] = (), **other: Any) ->
     return Snapshot(nodes=nodes, instances=instances, **(values | other))
 
 
-def place(snapshot: Snapshot, request: Allocate) -> Placement:
+def place(snapshot: Snapshot, request: Allocate) -> Survey:
     """Where it goes in this cluster."""
     return engine.place(ClusterModel(snapshot), request)
 

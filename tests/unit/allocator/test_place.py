@@ -10,7 +10,7 @@ from common.model.template import DiskTemplate
 from common.names import MiB
 from common.record import replace
 from coordinator.allocator.refusal import Reason
-from coordinator.allocator.request import Allocate
+from coordinator.allocator.request import Allocate, Survey
 from coordinator.allocator.snapshot import Snapshot
 from tests.unit.allocator.clusters import OURS
 from tests.unit.allocator.small import DEFAULT, cluster, demand, instance, node, place, survey
@@ -30,13 +30,18 @@ def refusal(snapshot: Snapshot, request: Allocate) -> str:
     return caught.value.message
 
 
+def home(found: Survey) -> int:
+    """The group it goes to."""
+    assert found.best is not None
+    return found.best.group
+
+
 def test_the_emptiest_node_is_chosen_and_the_others_follow() -> None:
     placement = place(THREE, Allocate(instance=demand()))
     assert placement.nodes == ("beta",)
-    assert [choice.nodes for choice in placement.runners_up] == [("gamma",), ("alpha",)]
-    assert placement.group == 0
+    assert [choice.nodes for choice in placement.choices[1:]] == [("gamma",), ("alpha",)]
     assert placement.considered == 3
-    assert not placement.refusals
+    assert not placement.refused
 
 
 def test_among_equals_the_last_node_is_chosen() -> None:
@@ -225,22 +230,22 @@ class TestGroups:
 
     def test_a_last_resort_comes_last(self) -> None:
         snapshot = self.two(AllocationPolicy.PREFERRED, AllocationPolicy.LAST_RESORT)
-        assert place(snapshot, Allocate(instance=demand())).group == 0
+        assert home(place(snapshot, Allocate(instance=demand()))) == 0
         full = tuple(replace(n, free_memory=100) if n.group == 0 else n for n in snapshot.nodes)
-        assert place(replace(snapshot, nodes=full), Allocate(instance=demand())).group == 1
+        assert home(place(replace(snapshot, nodes=full), Allocate(instance=demand()))) == 1
 
     def test_a_closed_group_takes_only_who_asks_for_it(self) -> None:
         snapshot = self.two(AllocationPolicy.PREFERRED, AllocationPolicy.UNALLOCABLE)
         placement = place(snapshot, Allocate(instance=demand()))
-        assert placement.group == 0
+        assert home(placement) == 0
         assert placement.refused == dict.fromkeys(("two1", "two2"), Reason.UNALLOCABLE)
         asked = Allocate(instance=demand(), group=1)
-        assert place(snapshot, asked).group == 1
+        assert home(place(snapshot, asked)) == 1
 
     def test_a_group_without_the_network_is_left_out(self) -> None:
         snapshot = self.two(AllocationPolicy.PREFERRED, AllocationPolicy.PREFERRED)
         placement = place(snapshot, Allocate(instance=demand(), networks=frozenset({"lan"})))
-        assert placement.group == 0
+        assert home(placement) == 0
         assert placement.refused == dict.fromkeys(("two1", "two2"), Reason.NETWORK)
 
     def test_nodes_of_other_groups_are_named_as_such(self) -> None:

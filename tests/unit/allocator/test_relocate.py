@@ -23,7 +23,7 @@ WEB1 = Relocate(instance="web1")
 def test_the_emptiest_other_node_is_chosen() -> None:
     placement = relocate(SNAPSHOT, WEB1)
     assert placement.nodes == ("gamma",)
-    assert [choice.nodes for choice in placement.runners_up] == [("beta",)]
+    assert [choice.nodes for choice in placement.choices[1:]] == [("beta",)]
 
 
 def test_only_the_nodes_asked_for() -> None:
