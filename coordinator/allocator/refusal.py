@@ -52,6 +52,12 @@ class Reason(IntEnum):
 REASONS = tuple(Reason)
 """By code; looking one up is faster than making it."""
 
+HAIL_NAMES = (
+    "FailMem", "FailDisk", "FailCPU", "FailN1", "FailTags", "FailMig", "FailDiskCount",
+    "FailSpindles",
+)  # fmt: skip
+"""What hail calls reasons, in the order in which it lists them."""
+
 _HAIL_NAMES = {
     Reason.MEMORY: "FailMem",
     Reason.MEMORY_N1: "FailMem",

@@ -1,4 +1,4 @@
-"""A running cluster as an snapshot, asked over LUXI; ours or a Ganeti's."""
+"""A running cluster as a snapshot, asked over LUXI; ours or a Ganeti's."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,20 +35,6 @@ def socket_path(given: str) -> str:
     return given or str(Paths().luxi_socket)
 
 
-def cluster_from_luxi(path: str, *, static_memory: int) -> Snapshot:
-    """Ask the coordinator for everything.
-
-    Args:
-        path: of the socket; empty for this node's coordinator.
-        static_memory: what a KVM node keeps for itself, in MiB; 0 believes the node.
-
-    Raises:
-        GntError: it does not answer.
-    """
-    cluster, is_kvm = reported_by_luxi(path)
-    return with_own_memory(cluster, static_memory) if is_kvm else cluster
-
-
 def with_own_memory(cluster: Snapshot, memory: int) -> Snapshot:
     """The cluster with so many MiB kept for each node itself; 0 believes what they report."""
     if memory <= 0:
@@ -59,6 +45,8 @@ def with_own_memory(cluster: Snapshot, memory: int) -> Snapshot:
 
 def reported_by_luxi(path: str) -> tuple[Snapshot, bool]:
     """The cluster as its nodes report it, and whether their hypervisor is KVM.
+
+    ``path`` is that of the socket; empty for this node's coordinator.
 
     Raises:
         GntError: the coordinator does not answer.
@@ -82,11 +70,8 @@ def snapshot_from_rows(
 ) -> tuple[Snapshot, bool]:
     """The cluster, and whether its nodes' hypervisor is KVM.
 
-    Args:
-        info: what is told of the cluster itself.
-        groups: values by the names of LUXI's fields; None where there is none.
-        nodes: likewise.
-        instances: likewise.
+    ``info`` tells of the cluster itself. The rows of others have values by the names of LUXI's
+    fields; None where there is none.
 
     Raises:
         KeyError: a row lacks what it must have, or names a node or group that is not there.

@@ -1,4 +1,4 @@
-"""A running cluster as an snapshot, asked over the remote API; ours or a Ganeti's."""
+"""A running cluster as a snapshot, asked over the remote API; ours or a Ganeti's."""
 
 import base64
 import http.client
@@ -11,27 +11,12 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from common.errors import InvalidRequest, NodeFailure, Unreachable
 from coordinator.allocator.snapshot import Snapshot
-from coordinator.htools.luxi_source import snapshot_from_rows, with_own_memory
+from coordinator.htools.luxi_source import snapshot_from_rows
 
 PORT = 5080
 _PATIENCE_S = 60.0  # to connect, and for each part of an answer
 _LARGEST = 256 << 20  # bytes of one answer
 _FILES = "file://"
-
-
-def cluster_from_rapi(address: str, *, static_memory: int, authority: str | None) -> Snapshot:
-    """Ask the master of a cluster for everything; see ``reported_by_rapi``.
-
-    Args:
-        address: of the remote API.
-        static_memory: what a KVM node keeps for itself, in MiB; 0 believes the node.
-        authority: whom to trust.
-
-    Raises:
-        GntError: the address is none, nobody answers there, or with something else.
-    """
-    cluster, is_kvm = reported_by_rapi(address, authority=authority)
-    return with_own_memory(cluster, static_memory) if is_kvm else cluster
 
 
 def reported_by_rapi(address: str, *, authority: str | None = None) -> tuple[Snapshot, bool]:

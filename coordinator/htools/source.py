@@ -7,7 +7,7 @@ from pathlib import Path
 from common.errors import GntError, InvalidRequest
 from common.record import replace
 from coordinator.allocator.snapshot import Snapshot
-from coordinator.htools.luxi_source import cluster_from_luxi
+from coordinator.htools.luxi_source import reported_by_luxi, with_own_memory
 from coordinator.htools.options import Parsed
 from coordinator.htools.output import tell
 from coordinator.htools.simulate import simulated
@@ -58,21 +58,19 @@ def _from_source(sources: Sequence[str], options: Parsed) -> Snapshot:
         case ["text_data"]:
             return parse_cluster(read_text(options.text_data))
         case ["luxi"]:
-            return cluster_from_luxi(options.luxi, static_memory=own_memory)
+            cluster, is_kvm = reported_by_luxi(options.luxi)
         case ["simulate"]:
             return simulated(options.simulate)
         case ["master"]:
-            from coordinator.htools.rapi_source import cluster_from_rapi  # ssl takes long to import
+            from coordinator.htools.rapi_source import reported_by_rapi  # ssl takes long to import
 
-            return cluster_from_rapi(
-                options.master,
-                static_memory=own_memory,
-                authority=options.get("rapi_ca"),
-            )
+            authority = options.get("rapi_ca")
+            cluster, is_kvm = reported_by_rapi(options.master, authority=authority)
         case _ if options.get("ialloc_src") is not None:
             return _from_request(options.ialloc_src, own_memory)
         case _:
             raise InvalidRequest("No backend selected! Exiting.")
+    return with_own_memory(cluster, own_memory) if is_kvm else cluster
 
 
 def _from_request(path: str, static_memory: int) -> Snapshot:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from coordinator.allocator.snapshot import USES_MEMORY
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -10,7 +12,6 @@ if TYPE_CHECKING:
 
 _MEMORY = 512  # MiB that may be missing without a word
 _DISK = 1024
-_USES_MEMORY = {"running", "ERROR_up", "ERROR_nodedown", "ERROR_nodeoffline", "ERROR_wrongnode"}
 
 
 def missing(nodes: NodeColumns, instances: InstanceColumns) -> Iterator[str]:
@@ -23,7 +24,7 @@ def missing(nodes: NodeColumns, instances: InstanceColumns) -> Iterator[str]:
         instances.status, instances.forthcoming, strict=True,
     ):  # fmt: skip
         if not is_coming:
-            memory[primary] -= needs if status in _USES_MEMORY else 0
+            memory[primary] -= needs if status in USES_MEMORY else 0
             disk[primary] -= takes
             if secondary >= 0:
                 disk[secondary] -= takes

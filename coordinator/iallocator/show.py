@@ -6,6 +6,7 @@ import math
 from _json import encode_basestring_ascii as _quoted
 
 from common.record import fields_of, values_of
+from coordinator.allocator.refusal import HAIL_NAMES
 from coordinator.iallocator.jsontext import written
 
 TYPE_CHECKING = False
@@ -16,12 +17,6 @@ if TYPE_CHECKING:
     from coordinator.allocator.policy import InstancePolicy, Spec
     from coordinator.allocator.refusal import Reason
     from coordinator.allocator.snapshot import Group
-
-FAILURES = (
-    "FailMem", "FailDisk", "FailCPU", "FailN1", "FailTags", "FailMig", "FailDiskCount",
-    "FailSpindles", "FailInternal",
-)  # fmt: skip
-"""hail's names of reasons in the order in which it lists them."""
 
 TEMPLATES = {
     "diskless": "DTDiskless", "file": "DTFile", "sharedfile": "DTSharedFile",
@@ -50,7 +45,7 @@ def score(value: float) -> str:
 
 def failures(counts: Mapping[Reason, int]) -> str:
     """How many options failed for what: "FailMem: 2, FailDisk: 1"."""
-    by_name = dict.fromkeys(FAILURES, 0)
+    by_name = dict.fromkeys((*HAIL_NAMES, "FailInternal"), 0)
     for reason, count in counts.items():
         by_name[reason.hail_name or "FailInternal"] += count
     return ", ".join(f"{name}: {count}" for name, count in by_name.items() if count)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from common.errors import InvalidRequest
 from coordinator.allocator.columns import InstanceColumns, NodeColumns
+from coordinator.allocator.snapshot import NOWHERE, STATUS_OF
 from coordinator.iallocator.fields import Fields, flag, real, text, texts, whole
 from coordinator.iallocator.table import Table, template
 
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
     Object = dict[str, Any]
     T = TypeVar("T")
 
-_STATUS = {"up": "running", "down": "ADMIN_down", "offline": "ADMIN_offline"}
 _NIC_MODES = frozenset((None, "bridged", "routed", "openvswitch"))
-_NOWHERE = -1
 _NONE: frozenset[str] = frozenset()
 
 
@@ -124,7 +123,7 @@ def _instances(table: Table, nodes: Mapping[str, int] | None) -> InstanceColumns
     return InstanceColumns(
         names=table.names,
         disk=disk,
-        status=[_STATUS.get(s, "running") if isinstance(s, str) else "running" for s in states],
+        status=[STATUS_OF.get(s, "running") if isinstance(s, str) else "running" for s in states],
         primary=primary,
         secondary=secondary,
         template=kinds,
@@ -142,13 +141,13 @@ def _instances(table: Table, nodes: Mapping[str, int] | None) -> InstanceColumns
 
 def _homes(table: Table, nodes: Mapping[str, int] | None) -> tuple[list[int], list[int]]:
     """Primary and secondary nodes; new instances, for which ``nodes`` is None, are nowhere."""
-    nowhere = [_NOWHERE] * len(table.rows)
+    nowhere = [NOWHERE] * len(table.rows)
     if nodes is None:
         return nowhere, nowhere
     homes = table.get("nodes", texts)
     try:
         primary = [nodes[some[0]] for some in homes]
-        return primary, [nodes[some[1]] if len(some) > 1 else _NOWHERE for some in homes]
+        return primary, [nodes[some[1]] if len(some) > 1 else NOWHERE for some in homes]
     except LookupError:
         raise _homeless(table.names, homes, nodes) from None
 

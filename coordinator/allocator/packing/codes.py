@@ -17,7 +17,7 @@ from coordinator.allocator.arrays import Bools, Floats, Ints, ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources, asked_arrays
 from coordinator.allocator.model.shift import add_primary, add_secondary
-from coordinator.allocator.refusal import Reason
+from coordinator.allocator.refusal import HAIL_NAMES, Reason
 from coordinator.allocator.snapshot import Instance
 
 Size = tuple[object, ...]
@@ -42,10 +42,7 @@ class Failure(IntEnum):
         return _LABELS[self]
 
 
-_LABELS = (
-    "", "FailMem", "FailDisk", "FailCPU", "FailN1", "FailTags", "FailMig", "FailDiskCount",
-    "FailSpindles",
-)  # fmt: skip
+_LABELS = ("", *HAIL_NAMES)
 FAILURES = tuple(failure for failure in Failure if failure)
 _OF_REASON = np.array([_LABELS.index(reason.hail_name) for reason in Reason], dtype=np.int64)
 _NO_PAIR = len(Failure)
