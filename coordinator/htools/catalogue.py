@@ -169,9 +169,8 @@ _BY_NAME = {option.name: option for option in _EVERY}
 def named(names: str, **told: str) -> tuple[Option, ...]:
     """The options of a tool.
 
-    Args:
-        names: long names, separated by blanks.
-        told: what some of them do in this tool, by name with underscores for dashes.
+    Long names are separated by blanks. What some options do in this tool is ``told`` by name, with
+    underscores for dashes.
     """
     chosen = (_BY_NAME[name] for name in names.split())
     return tuple(replace(one, help=told[one.key]) if one.key in told else one for one in chosen)

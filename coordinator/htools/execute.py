@@ -38,12 +38,7 @@ def execute(
 ) -> None:
     """Make sets of moves, one set after the other; see ``run_jobs``.
 
-    Args:
-        path: of the LUXI socket; empty for this node's coordinator.
-        cluster: what the moves' indices refer to.
-        sets: moves that may run side by side.
-        reason: recorded with each operation.
-        priority: of the jobs, from -20 (first) to 19; None for the ordinary one.
+    Indices in moves refer to ``cluster``. The rest is as of ``run_jobs``.
 
     Raises:
         Conflict: a job failed; names it and its instance.

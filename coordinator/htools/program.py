@@ -29,10 +29,7 @@ def spelled(
 ) -> tuple[str, str]:
     """How an option is given by its letter, empty if it has none, and by its name.
 
-    Args:
-        option: the option.
-        name: marks names, for a page of the manual.
-        value: marks what stands for the argument.
+    ``name`` marks names, ``value`` what stands for the argument, for a page of the manual.
     """
     short, long = name(f"-{option.letter}") if option.letter else "", name(f"--{option.name}")
     if option.argument is None:
@@ -88,12 +85,8 @@ def status_of(
 
     Names in files and reports are other people's words: no terminal gets to obey them.
 
-    Args:
-        program: what it is called.
-        options: those it has, the common ones aside.
-        work: is given what the command line says; returns the exit status.
-        words: of the command line.
-        streams: standard output and error; None for those of the process.
+    The common options come beside those of the program. ``streams`` are standard output and error;
+    None for those of the process.
     """
     stdout, stderr = streams or (sys.stdout, sys.stderr)
     try:

@@ -55,11 +55,8 @@ def save_cluster(cluster: Snapshot, prefix: str | None, ending: str, when: str) 
 def tell_commands(text: str, to: str, title: str, program: str) -> None:
     """Print commands under a title, or write them to a file as a script.
 
-    Args:
-        text: the commands; a line ``  check`` is where a script may be stopped.
-        to: the file; empty to print them.
-        title: only printed.
-        program: whose commands they are.
+    A line `` check`` is where a script may be stopped. ``to`` is the file; empty to print them, and
+    then with the title.
 
     Raises:
         InvalidRequest: the file cannot be written.

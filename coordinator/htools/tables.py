@@ -94,9 +94,7 @@ class NodesNow(Record):
 def node_table(now: NodesNow, wanted: str) -> str:
     """The table that ``-p`` prints.
 
-    Args:
-        now: the nodes.
-        wanted: fields separated by commas; ``+`` in front adds them to the usual ones.
+    The fields that are wanted are separated by commas; ``+`` in front adds them to the usual ones.
     """
     names: tuple[str, ...] = NODE_FIELDS
     if wanted.startswith("+"):

@@ -40,11 +40,8 @@ def nodes_now(
 ) -> NodesNow:
     """What the table of a group's nodes shows.
 
-    Args:
-        state: the group, after the moves.
-        before: the cluster, before them.
-        suffix: of names, that is not shown.
-        moves: those made since.
+    ``before`` is the cluster before the moves, ``state`` the group after them; ``suffix`` of names
+    is not shown.
     """
     nodes = state.nodes.tolist()
     lists = _Lists(before)

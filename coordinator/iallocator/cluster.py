@@ -40,10 +40,8 @@ _hypervisor = one_of("Hypervisor", _HYPERVISORS.__getitem__)
 def read_cluster(message: Fields, *, kvm_node_memory: int) -> Snapshot:
     """Read the cluster of a message.
 
-    Args:
-        message: the whole of it.
-        kvm_node_memory: MiB that a node keeps for itself if its hypervisor is KVM; 0 to
-            believe what it reports.
+    ``kvm_node_memory`` are the MiB that a node keeps for itself if its hypervisor is KVM; 0 to
+    believe what it reports.
 
     Raises:
         InvalidRequest: something is missing or of the wrong type.

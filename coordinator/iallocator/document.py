@@ -28,12 +28,8 @@ Json = dict[str, Any]
 def write_message(cluster: Cluster, parts: Mapping[str, Json], request: Json) -> str:
     """Put a message together.
 
-    The order of keys in the parts counts: programs break ties by it.
-
-    Args:
-        cluster: for what it is called, its tags and its policy.
-        parts: "nodegroups", "nodes" and "instances", from the functions below.
-        request: what is asked.
+    The parts are "nodegroups", "nodes" and "instances", from the functions below. The order of
+    their keys counts: programs break ties by it.
     """
     message = {
         "version": VERSION,
@@ -63,11 +59,8 @@ def write_node(
 ) -> Json:
     """Describe a node; one that does not answer counts as offline, and then has no figures.
 
-    Args:
-        node: as it is configured.
-        shown: its figures.
-        parameters: with every default filled in.
-        on_it: its primary instances.
+    ``shown`` are its figures, ``parameters`` with every default filled in, ``on_it`` its primary
+    instances.
     """
     fields: Json = {
         "tags": list(node.tags),

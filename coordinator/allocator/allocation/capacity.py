@@ -46,13 +46,8 @@ def room_for(
 ) -> Capacity:
     """Place instances one after the other until one fits nowhere.
 
-    Args:
-        model: the cluster they come to; they stay as they are.
-        request: made again for each.
-        limit: at most so many.
-        space: how many each node has space for, of the only ones to look at; None if the model
-            knows all there is to know.
-        is_shared: whether that is the same space for all nodes.
+    At most ``limit``. ``space`` tells how many each node has space for, of the only ones to look
+    at, or for all nodes together if it ``is_shared``; None if the model knows all there is to know.
     """
     index = model.index
     left = None if space is None else dict(space)

@@ -23,10 +23,7 @@ def stuck_nodes(
 ) -> Iterator[int]:
     """Yield those of ``nodes`` that could not be emptied, those that counting tells first.
 
-    Args:
-        model: the cluster.
-        nodes: indices.
-        scored: nodes whose score decides where instances go while a node is emptied.
+    The score of ``scored`` decides where instances go while a node is emptied.
     """
     outlook = outlook_of(model, nodes)
     lost = lost_nodes(model, nodes, outlook)

@@ -83,12 +83,7 @@ class Redundancy:
     def _outlook(
         self, primaries: Sequence[int], nodes: Sequence[int]
     ) -> tuple[list[int], list[int]]:
-        """Nodes that are lost, or in doubt, with the instance on each of these at once.
-
-        Args:
-            primaries: where it runs.
-            nodes: where its disks are.
-        """
+        """Nodes that are lost, or in doubt, with the instance on each of these at once."""
         memory, disk, load = self._memory, self._disk, self._evacuation_load
         if not self._demand.forthcoming:
             memory, disk = [*memory], [*disk]
@@ -151,9 +146,7 @@ class Redundancy:
     def remains(self, nodes: tuple[int, ...], *, by_score: bool = True) -> bool:
         """Whether every node could be emptied with the instance on ``nodes``, primary first.
 
-        Args:
-            nodes: of the instance.
-            by_score: as of ``holds``.
+        See ``holds``.
         """
         if self.is_hopeless:
             return False
@@ -168,9 +161,8 @@ class Redundancy:
     def stays(self, state: State, nodes: tuple[int, ...]) -> bool:
         """Whether every node could be emptied with the instance on ``nodes``, one by one.
 
-        Args:
-            state: the cluster as it stands, from which an instance that is there already was taken.
-            nodes: primary, secondary.
+        ``state`` is the cluster as it stands, from which an instance that is there already was
+        taken.
         """
         demand = self._demand
         after = state.copy()

@@ -31,11 +31,8 @@ def choose_second_node(
 ) -> SecondNode:
     """Choose among all other nodes of its group, offline ones included, as hail does.
 
-    Args:
-        model: the cluster.
-        index: of the instance.
-        check_redundancy: whether every node has to stay one that could be emptied.
-        ignore_soft_limits: of the node where it is.
+    ``index`` is of the instance. Every node has to stay one that could be emptied, if
+    ``check_redundancy``; soft limits are those of the node where it is.
     """
     instance, primary = model.snapshot.instances[index], model.primary_of[index]
     demand = replace(instance, template=MIRRORED)

@@ -220,10 +220,7 @@ class Balance:
     def attempt(self, kind: MoveKind, one: int, target: int) -> Move | None:
         """Make a move if it fits; its score is left open (NaN).
 
-        Args:
-            kind: of the move.
-            one: position of the instance.
-            target: position of a node; of no meaning for a failover.
+        ``one`` is the position of the instance, ``target`` of a node; of no meaning for a failover.
         """
         state = self.state
         before = state.homes(one)

@@ -34,14 +34,7 @@ class Departures:
 
 
 def leave(state: GroupState, kind: MoveKind, some: Ints, *, force: bool) -> Departures:
-    """Take instances off their nodes.
-
-    Args:
-        state: the group.
-        kind: of the move.
-        some: positions of instances.
-        force: ignore soft limits.
-    """
+    """Take instances, given by position, off their nodes; ``force`` ignores soft limits."""
     leaving = _Departure(state, some, force=force)
     match kind:
         case MoveKind.FAILOVER_TO_ANY:

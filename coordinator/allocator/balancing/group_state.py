@@ -112,8 +112,7 @@ class GroupState:
     def settled(self, moved: Sequence[int]) -> ClusterModel:
         """The model of the whole cluster with this group as it stands.
 
-        Args:
-            moved: instances that have moved, in that order, as indices in the snapshot.
+        ``moved`` are instances that have moved, in that order, as indices in the snapshot.
         """
         resources = self.model.resources.copy()
         for name in NodeResources.names:

@@ -19,12 +19,7 @@ def simulate(
 ) -> Outcome:
     """Move each instance by a move of one kind; ``targets`` count where it has one.
 
-    Args:
-        state: the group, which is not changed.
-        kind: of all the moves.
-        some: positions of instances, shape (moves,).
-        targets: positions of nodes, shape (moves,).
-        force: ignore soft limits everywhere.
+    Positions of instances and of nodes have the shape (moves,). The state is not changed.
     """
     left = leave(state, kind, some, force=force)
     demands, home = state.demands.at(some), state.primary[some]

@@ -29,9 +29,7 @@ class _Stuck:
 def straightened(start: Balance, moves: Sequence[Move]) -> tuple[list[Move], Balance] | None:
     """Fewer moves to where ``moves`` lead, and the group after them; None if there are none.
 
-    Args:
-        start: the group before the moves; not changed.
-        moves: that may be made one after the other.
+    ``moves`` may be made one after the other from the group before them, which is not changed.
     """
     left_out = _passable(moves, _repeated(moves))
     for _ in range(_ATTEMPTS):

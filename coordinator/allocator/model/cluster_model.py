@@ -50,9 +50,7 @@ class ClusterModel:
     def __init__(self, snapshot: Snapshot, *, least_disk: float = 0.0) -> None:
         """Build the model.
 
-        Args:
-            snapshot: the cluster.
-            least_disk: share of a node's disk that has to stay free.
+        ``least_disk`` is the share of a node's disk that has to stay free.
         """
         nodes, instances = snapshot.columns
         self.snapshot = snapshot
@@ -107,11 +105,7 @@ class ClusterModel:
         )
 
     def _nodes_with_forbidden(self, is_picky: set[int]) -> list[bool]:
-        """Per node: whether one of its instances can only be made anew, and the policy forbids it.
-
-        Args:
-            is_picky: groups with exclusive storage.
-        """
+        """Per node: whether one of its instances has to be made anew, and the policy forbids it."""
         forbidden = [False] * self.size
         known: dict[object, bool] = {}
         columns = self.snapshot.columns[1]

@@ -53,12 +53,7 @@ class EvacuationLoad:
     ) -> EvacuationLoad:
         """What instances make of it.
 
-        Args:
-            demands: of all instances, as lists; forthcoming ones do not count.
-            primary: the node of each.
-            forbidden: as of the class.
-            tied: likewise.
-            picky: likewise.
+        ``demands`` are lists; forthcoming instances do not count. ``primary`` is the node of each.
         """
         columns = (
             primary, demands.count, demands.memory, demands.disk, demands.mirrored, demands.local,
@@ -69,9 +64,8 @@ class EvacuationLoad:
     def followed_by(self, more: Iterable[tuple[int, ...]]) -> EvacuationLoad:
         """The same with more instances.
 
-        Args:
-            more: of each its node, and of its demands count, memory, disk, whether it is mirrored,
-                whether its disks are local and whether it has to be made anew.
+        Of each ``more`` is told its node, and of its demands count, memory, disk, whether it is
+        mirrored, whether its disks are local and whether it has to be made anew.
         """
         loaded = copy(self)
         loaded.memory, loaded.largest = [*self.memory], [*self.largest]
@@ -102,11 +96,7 @@ class EvacuationLoad:
     ) -> Outlook:
         """Judge the ``scored`` nodes by what is free on each node; the others are safe.
 
-        Args:
-            groups: the nodes of each group.
-            scored: node indices.
-            memory: what is free on each node.
-            disk: likewise.
+        ``groups`` tells the nodes of each; memory and disk are what is free on each node.
         """
         laden = {node for node in scored if self.largest[node] > _NONE}
         lost, doubtful = [], []

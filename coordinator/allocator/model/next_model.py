@@ -41,10 +41,8 @@ def with_instances(
 ) -> ClusterModel:
     """The model with more instances.
 
-    Args:
-        model: before.
-        placed: what came, each with its nodes, primary first.
-        derived: what is known of the model by then; ``rows`` or ``resources`` at least.
+    Each that was ``placed`` comes with its nodes, primary first. ``derived`` is what is known of
+    the model by then; ``rows`` or ``resources`` at least.
     """
     rows = [asked(demand) for demand, _ in placed]
     homes = [nodes if len(nodes) > 1 else (nodes[0], NOWHERE) for _, nodes in placed]
@@ -78,11 +76,8 @@ def with_moved(
 ) -> ClusterModel:
     """The model with instances elsewhere, as a new beginning.
 
-    Args:
-        model: before.
-        homes: primary and secondary of the instances that may have moved, by index, in the
-            order in which they did.
-        derived: as of ``with_instances``.
+    ``homes`` are primary and secondary of the instances that may have moved, by index, in the order
+    in which they did; ``derived`` is as of ``with_instances``.
     """
     primary_of, secondary_of = [*model.primary_of], [*model.secondary_of]
     arrivals = model.arrivals

@@ -49,9 +49,8 @@ class Peers:
     def followed_by(self, more: Iterable[tuple[int, ...]]) -> Peers:
         """The same with more instances; forthcoming ones are left out.
 
-        Args:
-            more: of each primary, secondary, and of its demands count, needed and used memory,
-                and spindles.
+        Of each ``more`` is told primary, secondary, and of its demands count, needed and used
+        memory, and spindles.
         """
         promised, arriving, unknown = {**self.promised}, {**self.arriving}, {*self.unknown}
         for primary, secondary, count, needed, memory, spindles in more:

@@ -41,10 +41,7 @@ class RowScore(Standing):
     def __init__(self, figures: Sequence[Figures], online: Sequence[bool], crowding: int) -> None:
         """Add up.
 
-        Args:
-            figures: of each node.
-            online: per node, whether it counts in spreads.
-            crowding: count of crowded locations.
+        ``figures`` are those of each node; ``crowding`` counts crowded locations.
         """
         seen = [one for one, is_online in zip(figures, online, strict=True) if is_online]
         self.before, self.count, self.crowding = figures, len(seen), crowding

@@ -146,11 +146,8 @@ def remove_primary(
 ) -> NodeResources:
     """Take each instance off its primary.
 
-    Args:
-        resources: before.
-        demands: the instances.
-        freed: exclusion tags that are then there once less than too often.
-        location: what it had added to the node's location score.
+    ``freed`` are the exclusion tags that are then there once less than too often, ``location`` what
+    it had added to the node's location score.
     """
     one, real = resources, demands.count > 0
     memory = one.memory + demands.memory

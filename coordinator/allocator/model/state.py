@@ -295,10 +295,8 @@ class State:
 def residents_of(model: ClusterModel, node: int, latest: int | None = None) -> list[Resident]:
     """The real primaries of a node, the newest first, as hail keeps them.
 
-    Args:
-        model: the cluster.
-        node: index of the node.
-        latest: index of an instance that was taken off and put back, which makes it the newest.
+    ``latest`` is the index of an instance that was taken off and put back, which makes it the
+    newest.
     """
     there = model.residents[node][::-1]
     for index in (*model.arrivals, latest):

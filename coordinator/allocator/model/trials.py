@@ -67,10 +67,8 @@ class Trials:
     ) -> Iterator[tuple[int, float]]:
         """Yield (node, score) of those not refused, the best first; ties: the last node.
 
-        Args:
-            scope: the nodes whose score counts.
-            crowding: per node, what the instance adds there to the count of crowded locations.
-            last_if_nan: as of ``from_best``.
+        ``crowding`` is what the instance adds on each node to the count of crowded locations;
+        ``last_if_nan`` is as of ``from_best``.
         """
         choices = [at for at, code in enumerate(self.codes) if not code]
         by_node = self.figures if isinstance(self.figures, list) else self.figures.T
@@ -96,13 +94,9 @@ def as_primary(
 ) -> Trials:
     """Run an instance on each node.
 
-    Args:
-        state: the cluster as it stands.
-        scope: the nodes that are scored; the others are among them.
-        nodes: rising indices.
-        demand: the instance.
-        location: what it adds to each node's location score.
-        force: allow everything but using more memory or disk than there is.
+    Nodes are rising indices, those that are scored among them. ``location`` is what the instance
+    adds to each node's location score; ``force`` allows everything but using more memory or disk
+    than there is.
     """
 
     def run(one: NodeResources, asks: Demands, clash: Any, place: Any) -> tuple[Any, NodeResources]:
@@ -123,14 +117,9 @@ def as_secondary(
 ) -> Trials:
     """Keep a copy of an instance's disks on each node.
 
-    Args:
-        state: the cluster as it stands.
-        scope: the nodes that are scored.
-        nodes: indices.
-        demand: the instance; only a mirrored one has a secondary node.
-        promised: memory that each node already keeps for its primary node; None for nothing.
-        force: allow everything but using more disk than there is.
-        ignore_disk: allow even that, on a node that is offline and lost its disks anyway.
+    Only a mirrored instance has a secondary node. ``promised`` is the memory that each node already
+    keeps for its primary node; None for nothing. ``force`` allows everything but using more disk
+    than there is; ``ignore_disk`` even that, on a node that is offline and lost its disks anyway.
     """
 
     def keep(one: NodeResources, asks: Demands, held: Any) -> tuple[Any, NodeResources]:

@@ -139,11 +139,8 @@ class Filling:
     ) -> "Filling":
         """With more instances.
 
-        Args:
-            demand: what each of them asks.
-            nodes: of each, primary first.
-            promised: as it is then.
-            location: per node, what they add to its location score.
+        ``nodes`` are those of each instance, primary first; ``promised`` is as it is then,
+        ``location`` what they add to each node's location score.
         """
         if not nodes:
             return self

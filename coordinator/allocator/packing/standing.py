@@ -110,11 +110,8 @@ class Figures:
     def pair_scores(self, primary: Ints, secondary: Ints, reserved: Ints, shared: Ints) -> Floats:
         """Scores with an instance on pairs of rows, rounded as by updating sums twice.
 
-        Args:
-            primary: row of each pair's primary.
-            secondary: and of its secondary.
-            reserved: what the secondary then keeps free.
-            shared: location tags the two have in common.
+        Nodes are given by their rows. ``reserved`` is what the secondary then keeps free,
+        ``shared`` how many location tags the two have in common.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             sums, variances = self.moments()

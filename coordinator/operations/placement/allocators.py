@@ -56,11 +56,7 @@ def allocators_for(
 ) -> tuple[str, ...]:
     """Return the allocators to try, in order: the one named, else the cluster's defaults.
 
-    Args:
-        cluster: for its defaults.
-        kind: of request.
-        named: by whoever asks.
-        instead: what else could be given, for the complaint: "a node with -n".
+    ``instead`` is what else could be given, for the complaint: "a node with -n".
 
     Raises:
         InvalidRequest: none is named, and there is no default.
@@ -110,10 +106,7 @@ async def first_success(
 ) -> T:
     """Ask allocators in order until one succeeds.
 
-    Args:
-        names: of the allocators.
-        attempt: asks one.
-        tell: is told of each that failed while there are others.
+    ``attempt`` asks one; ``tell`` is told of each that failed while there are others.
 
     Raises:
         NoCapacity, AllocatorFailed, NotFound: as the last one failed.

@@ -17,10 +17,7 @@ from coordinator.operations.placement.space import find_shortage
 async def take_space(cluster: Cluster, planned: PlannedInstance, nodes: Sequence[Node]) -> None:
     """Promise an instance the space for larger, or more, disks, if it is free on all its nodes.
 
-    Args:
-        cluster: as the job sees it.
-        planned: the instance as it will be.
-        nodes: on which the disks are.
+    ``planned`` is the instance as it will be; its disks are on ``nodes``.
 
     Raises:
         NoCapacity: says what is left.

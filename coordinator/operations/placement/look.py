@@ -49,11 +49,8 @@ async def take_look(
 ) -> Look:
     """Look at the cluster; for whoever wants to know what could be placed where.
 
-    Args:
-        placing: what all placements share.
-        config: gives the newest configuration, once the nodes have answered.
-        but: whose promises are left out.
-        max_age_s: how old the nodes' reports may be.
+    ``config`` gives the newest configuration, once the nodes have answered; ``but`` is whose
+    promises are left out, ``max_age_s`` how old the nodes' reports may be.
 
     Raises:
         NoCapacity: no node answers.

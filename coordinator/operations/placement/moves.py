@@ -101,11 +101,8 @@ async def plan_moves(
 ) -> Moves:
     """Return what moves, where to, and the jobs for it; the new nodes are promised.
 
-    Args:
-        cluster: as the job sees it.
-        allocators: to be asked, in order, until one succeeds.
-        question: what is asked.
-        ignore_soft_errors: of the built-in allocator: go beyond limits that can be exceeded.
+    Allocators are asked in order, until one succeeds; ``ignore_soft_errors`` has the built-in one
+    go beyond limits that can be exceeded.
 
     Raises:
         NoCapacity: not all can be moved; says which cannot, and why.

@@ -95,10 +95,7 @@ class Room:
         A node reports what is free beside the guests it has. Those of instances that should
         run there and do not, yet or any more, are taken off.
 
-        Args:
-            node: of the configuration.
-            facts: what it reports.
-            but: UUID of an instance that is not counted.
+        ``but`` is the UUID of an instance that is not counted.
         """
         present = (facts.guests or {}).keys() | {but}
         coming = {
