@@ -108,6 +108,20 @@ class GlusterBacking(FileBacking, kw_only=True, tag="gluster"):
     shared: bool = True
 
 
+class Qcow2Backing(FileBacking, kw_only=True, tag="qcow2"):
+    """A file in QEMU's own format: it takes space as it is written to, and keeps snapshots inside.
+
+    Attributes:
+        snapshot: what the image calls what it has kept; empty for what is on the disk now.
+    """
+
+    snapshot: str = ""
+
+    @property
+    def where(self) -> str:
+        return f"{self.path}@{self.snapshot}" if self.snapshot else self.path
+
+
 class Elsewhere(Order, kw_only=True):
     """Base of what is in no pool that nodes report, and what all of them reach."""
 
@@ -205,6 +219,7 @@ Backing = (
     | LvmBacking
     | DrbdBacking
     | GlusterBacking
+    | Qcow2Backing
     | ExtBacking
     | RbdBacking
     | BlockBacking

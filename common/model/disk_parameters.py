@@ -41,8 +41,21 @@ class Protocol(StrEnum):
     C = "C"
 
 
+class ImageFormat(StrEnum):
+    """What a file is to a guest that has it as a disk."""
+
+    RAW = "raw"  # byte for byte what is on the disk
+    QCOW2 = "qcow2"
+
+
 class NoParameters(Order):
     """Those of templates that have none."""
+
+
+class FileParameters(Order, rename="kebab"):
+    """What new files are."""
+
+    format: ImageFormat = ImageFormat.RAW  # ours
 
 
 class PlainParameters(Order, rename="kebab"):
@@ -122,8 +135,8 @@ class GlusterParameters(Order, rename="kebab"):
 
 DISK_PARAMETERS: Mapping[str, type[Order]] = {
     DiskTemplate.DISKLESS: NoParameters,
-    DiskTemplate.FILE: NoParameters,
-    DiskTemplate.SHAREDFILE: NoParameters,
+    DiskTemplate.FILE: FileParameters,
+    DiskTemplate.SHAREDFILE: FileParameters,
     DiskTemplate.PLAIN: PlainParameters,
     DiskTemplate.BLOCKDEV: NoParameters,
     DiskTemplate.DRBD: DrbdParameters,

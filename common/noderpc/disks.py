@@ -42,11 +42,18 @@ class DiskSpec(Order):
 
 
 class DiskReport(Report):
-    """A disk as it is."""
+    """A disk as it is.
+
+    Attributes:
+        allocated: what it takes, where that is less than its size at first.
+        problem: what keeps a guest from using it; empty if nothing does.
+    """
 
     id: DiskId
     instance: InstanceId | None
     size: MiB
+    allocated: MiB | None = None
+    problem: Sentence = ""
 
 
 class VolumeListing(Report):
@@ -147,6 +154,14 @@ class Disks(NodeService, prefix="disks"):
     @abstractmethod
     async def find(self, *, disks: tuple[DiskSpec, ...]) -> tuple[DiskReport | None, ...]:
         """Return what is there of each disk, in the order asked; None where there is nothing."""
+
+    @rpc(timeout=120, safe_to_repeat=True, looks=True, one_for_each="disks")
+    @abstractmethod
+    async def problems(self, *, disks: tuple[DiskSpec, ...]) -> tuple[Sentence, ...]:
+        """Say what is wrong within what disks are kept in, in the order asked; empty for none.
+
+        What is not there has nothing wrong with it, and of what is in use less can be told.
+        """
 
     @rpc(timeout=60, safe_to_repeat=True, one_for_each="disks")
     @abstractmethod

@@ -47,6 +47,16 @@ def check_missing_snapshots(seen: Seen) -> Iterator[Finding]:
                     yield Finding("EINSTANCEMISSINGDISK", "instance", instance.name, message)
 
 
+def check_images(seen: Seen) -> Iterator[Finding]:
+    """Name disks whose images are damaged."""
+    for node, report in seen.answered():
+        for instance in seen.config.instances_on(node.uuid):
+            for index, disk in enumerate(seen.config.disks_of(instance)):
+                if problem := report.bad_disks.get(disk.uuid):
+                    message = f"disk {index} ({disk.backing.where}) on {node.name}: {problem}"
+                    yield Finding("EINSTANCEFAULTYDISK", "instance", instance.name, message)
+
+
 def check_left_over(seen: Seen) -> Iterator[Finding]:
     """Name what is in pools and belongs to no instance; where all nodes see it, only once."""
     known = _paths(seen.config)

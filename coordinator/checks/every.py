@@ -3,7 +3,12 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from coordinator.checks.cluster import check_references, check_roles
-from coordinator.checks.disks import check_left_over, check_missing, check_missing_snapshots
+from coordinator.checks.disks import (
+    check_images,
+    check_left_over,
+    check_missing,
+    check_missing_snapshots,
+)
 from coordinator.checks.finding import Finding, Seen
 from coordinator.checks.instances import (
     check_silence,
@@ -88,6 +93,7 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
     "Verifying disks": (
         check_missing,
         check_missing_snapshots,
+        check_images,
         check_left_over,
         check_groups,
         check_volumes,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from common.errors import GntError
 from common.model.node import Node
 from common.model.stamp import Stamp
-from common.names import InstanceName, NodeId, NodeName
+from common.names import DiskId, InstanceName, NodeId, NodeName
 from common.noderpc.disks import VolumeListing
 from common.noderpc.facts import NodeFacts
 from common.noderpc.files import FileReport
@@ -49,6 +49,7 @@ class NodeReport(NamedTuple):
     taps: Sequence[TapReport]
     disk_files: Sequence[str]
     volumes: Sequence[VolumeListing]
+    bad_disks: Mapping[DiskId, str]  # what is wrong within what they are kept in
     ssconf: Mapping[str, FileReport]
     ballot: Ballot
     roster: Roster

@@ -7,7 +7,9 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
-from common.model.disk import FileBacking, GlusterBacking
+from common.model.disk import Backing, FileBacking, GlusterBacking, Qcow2Backing
+from common.model.disk_parameters import FileParameters, ImageFormat
+from common.model.parameters import settled
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.model.template import DiskTemplate
@@ -15,6 +17,7 @@ from common.names import DiskId, MiB
 from common.noderpc.disks import DiskSpec
 from common.noderpc.snapshots import SnapshotSpec
 from coordinator.disks.kind import DiskKind, NewDisk, kept_beside
+from coordinator.disks.wish import DiskWish
 
 
 class DirectoryKind(DiskKind):
@@ -28,9 +31,11 @@ class DirectoryKind(DiskKind):
         option: str,
         unusable: str,
         backing: Callable[..., FileBacking] = FileBacking,
+        heeds: frozenset[str] = frozenset(),
     ) -> None:
         """Keep disks below what ``directory`` returns; ``option`` is what it is set with."""
         super().__init__(template)
+        self.heeds = heeds
         self.unusable = unusable
         self._directory = directory
         self._option = option
@@ -47,14 +52,40 @@ class DirectoryKind(DiskKind):
                 f"This cluster has no directory for {self.template} disks; it is set with "
                 f"“gnt-cluster modify {self._option}”."
             )
-        path = f"{pool.name}/{new.instance}/{new.disk}.raw"
-        return self._backing(path=path, shared=self.traits.is_external)
+        place = f"{pool.name}/{new.instance}/{new.disk}"
+        if self._format(cluster, new) is ImageFormat.QCOW2:
+            return Qcow2Backing(path=f"{place}.qcow2", shared=self.traits.is_external)
+        return self._backing(path=f"{place}.raw", shared=self.traits.is_external)
+
+    def check_wish(self, wish: DiskWish) -> None:
+        super().check_wish(wish)
+        if wish.format and wish.format not in list(ImageFormat):
+            raise InvalidRequest(
+                f"A disk has the format {' or '.join(ImageFormat)}, and not “{wish.format}”."
+            )
+
+    def wish_of(self, backing: Backing) -> DiskWish:
+        if "format" not in self.heeds:
+            return DiskWish()
+        is_qcow2 = isinstance(backing, Qcow2Backing)
+        return DiskWish(format=ImageFormat.QCOW2 if is_qcow2 else ImageFormat.RAW)
+
+    def _format(self, cluster: Cluster, new: NewDisk) -> ImageFormat:
+        if "format" not in self.heeds:
+            return ImageFormat.RAW
+        layers = (cluster.diskparams.get(self.template, {}), new.parameters)
+        return ImageFormat(new.wish.format or settled(FileParameters, *layers).format)
 
     def kept_in(self, disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec | None:  # noqa: ARG002
-        """Keep it in a file beside it, which shares with it what neither has changed."""
+        """Keep it in a file beside it, which shares with it what neither has changed.
+
+        QEMU's own format keeps it inside.
+        """
         if not self.traits.keeps_snapshots:
             return None
         assert isinstance(disk.backing, FileBacking)
+        if isinstance(disk.backing, Qcow2Backing):
+            return kept_beside(disk, uuid, replace(disk.backing, snapshot=uuid))
         path = posixpath.join(posixpath.dirname(disk.backing.path), f"{uuid}.snapshot")
         return kept_beside(disk, uuid, replace(disk.backing, path=path))
 
@@ -64,12 +95,14 @@ FILE = DirectoryKind(
     lambda cluster: cluster.file_storage_dir,
     option="--file-storage-dir",
     unusable="ENODEFILESTORAGEPATHUNUSABLE",
+    heeds=frozenset({"format"}),
 )
 SHARED_FILE = DirectoryKind(
     DiskTemplate.SHAREDFILE,
     lambda cluster: cluster.shared_file_storage_dir,
     option="--shared-file-storage-dir",
     unusable="ENODESHAREDFILESTORAGEPATHUNUSABLE",
+    heeds=frozenset({"format"}),
 )
 GLUSTER = DirectoryKind(
     DiskTemplate.GLUSTER,

@@ -116,6 +116,10 @@ class DiskKind(ABC):
                     f"Disks of the template {self.template} take no “{name.replace('_', ' ')}”."
                 )
 
+    def wish_of(self, backing: Backing) -> DiskWish:  # noqa: ARG002 -- most have nothing to keep
+        """Return what is asked of a disk that is made anew, elsewhere, to be of the same sort."""
+        return DiskWish()
+
     def may_move_to(self, nodes: Sequence[NodeId]) -> tuple[NodeId, ...] | None:
         """Return the nodes on which an instance of ``nodes`` can run instead; None: on any.
 

@@ -9,6 +9,7 @@ class DiskWish(Order):
     Attributes:
         vg: volume group.
         metavg: volume group of the metadata.
+        format: of the file: raw or qcow2.
         adopt: what is there already and becomes the disk.
         provider: of external storage.
         provider_parameters: what the provider is told; its own names.
@@ -16,6 +17,7 @@ class DiskWish(Order):
 
     vg: str = ""
     metavg: str = ""
+    format: str = ""
     adopt: str = ""
     provider: str = ""
     provider_parameters: dict[str, str] = {}

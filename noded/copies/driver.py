@@ -18,6 +18,7 @@ from noded.copies.home import Home
 from noded.copies.interface import Copier, Fetched
 from noded.copies.listening import listen, offered
 from noded.copies.orders import Bringing, Expecting, Fetching, Sending, Side, Task
+from noded.images.contents import layout_of
 from noded.system.process import Process, start
 from noded.system.threads import in_thread
 
@@ -63,6 +64,7 @@ class ProcessCopier(Copier):
                 rate=rate,
                 path=disk.backing.where,
                 disk=descriptor,
+                layout=layout_of(disk.backing),
                 listener=listener.fileno(),
             )
             home.prepare()
@@ -85,6 +87,7 @@ class ProcessCopier(Copier):
                 offer=offer,
                 path=disk.backing.where,
                 disk=descriptor,
+                layout=layout_of(disk.backing),
                 sums=sums,
                 status=status,
                 may_grow=isinstance(disk.backing, DumpBacking),
@@ -110,6 +113,7 @@ class ProcessCopier(Copier):
                 secret=offer.secret,
                 path=disk.backing.where,
                 disk=descriptor,
+                layout=layout_of(disk.backing),
                 listener=listener.fileno(),
                 sums=sums,
                 status=status,
@@ -144,6 +148,7 @@ class ProcessCopier(Copier):
                 rate=rate,
                 path=disk.backing.where,
                 disk=descriptor,
+                layout=layout_of(disk.backing),
                 status=status,
             )
             self._start(home, order, order.descriptors)
@@ -180,7 +185,9 @@ class ProcessCopier(Copier):
     def _open(self, ours: ExitStack, disk: DiskSpec, mode: Mode) -> int:
         descriptor = self._open_disk(replace(disk, mode=mode))
         ours.callback(os.close, descriptor)
-        if not isinstance(disk.backing, StreamBacking):
+        # A script's stream is nobody's disk, and what is kept inside of an image never changes.
+        is_stream = isinstance(disk.backing, StreamBacking)
+        if not (is_stream or layout_of(disk.backing).snapshot):
             claim(descriptor, disk.backing.where, to_write=mode is Mode.READ_WRITE)
         return descriptor
 

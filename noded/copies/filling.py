@@ -21,6 +21,7 @@ from noded.copies.growing import GrowingTarget
 from noded.copies.status import Status
 from noded.copies.streams import StreamTarget, is_stream, meet
 from noded.copies.target import Sums, Target
+from noded.images.contents import Contents, Layout, contents_of
 
 WORKERS = min(4, os.cpu_count() or 1)
 AHEAD = 2 * WORKERS  # chunks that are being written while one is received
@@ -34,6 +35,8 @@ class Wanted(Protocol):
     def path(self) -> str: ...
     @property
     def disk(self) -> int: ...
+    @property
+    def layout(self) -> Layout: ...
     @property
     def sums(self) -> int: ...
     @property
@@ -95,7 +98,7 @@ class Filling:
         if self._pipe is not None:
             return StreamTarget(self._pipe, wanted.path, size)
         if size is not None:
-            return Target(wanted.disk, wanted.path, size)
+            return Target(_contents(wanted), wanted.path, size)
         if wanted.may_grow:
             return GrowingTarget(wanted.disk, wanted.path)
         raise NodeFailure(
@@ -151,3 +154,11 @@ class Filling:
         self._sums.add(written)
         target.sync_some(len(written))
         self._status.advance(len(self._sums.all) * chunks.CHUNK, self._received)
+
+
+def _contents(wanted: Wanted) -> Contents:
+    try:
+        return contents_of(wanted.disk, wanted.layout)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise NodeFailure(f"The disk {wanted.path} cannot be written: {reason}.") from error

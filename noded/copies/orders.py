@@ -2,6 +2,7 @@
 
 from common.messages import Order
 from common.noderpc.copies import Compression, Offer, Peer, Stranger
+from noded.images.contents import Layout
 
 
 class Sending(Order, tag="send"):
@@ -13,6 +14,7 @@ class Sending(Order, tag="send"):
     path: str  # of the disk, for messages
     disk: int
     listener: int
+    layout: Layout
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -28,6 +30,7 @@ class Fetching(Order, tag="fetch"):
     disk: int
     sums: int  # of the chunks that are there, as far as the copy had come before
     status: int
+    layout: Layout
     may_grow: bool = False  # a dump, which is as long as what a script has written
 
     @property
@@ -45,6 +48,7 @@ class Expecting(Order, tag="expect"):
     listener: int
     sums: int
     status: int
+    layout: Layout
     may_grow: bool = False
 
     @property
@@ -62,6 +66,7 @@ class Bringing(Order, tag="bring"):
     path: str
     disk: int
     status: int
+    layout: Layout
 
     @property
     def descriptors(self) -> tuple[int, ...]:

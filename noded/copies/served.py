@@ -7,6 +7,7 @@ from noded.copies.orders import Bringing, Sending
 from noded.copies.serving import Serving
 from noded.copies.source import Source
 from noded.copies.streams import StreamServing, is_stream, meet
+from noded.images.contents import contents_of
 
 
 def serving(
@@ -22,5 +23,5 @@ def serving(
     if is_stream(order.disk):
         pipe = meet(order.disk, os.O_RDONLY)
         return StreamServing(pipe, compression=order.compression, rate=order.rate, advance=advance)
-    source = Source(order.disk, order.compression)
+    source = Source(contents_of(order.disk, order.layout), order.compression)
     return Serving(source, path=order.path, rate=order.rate, begin=begin, advance=advance)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from common.noderpc.copies import Compression
 from noded.copies import chunks
-from noded.copies.device import next_data, read_exactly, size_of
 from noded.copies.frames import Kind
+from noded.images.contents import Contents
 
 WORKERS = min(4, os.cpu_count() or 1)
 AHEAD = 2 * WORKERS  # chunks that are read and packed while one is sent
@@ -30,10 +30,10 @@ class Chunk(NamedTuple):
 class Source:
     """Reads a disk, and keeps the sums of what it has read."""
 
-    def __init__(self, disk: int, compression: Compression) -> None:
+    def __init__(self, disk: Contents, compression: Compression) -> None:
         self._disk, self._compression = disk, compression
         self._sums: list[bytes] = []  # of all chunks that were read so far
-        self.size = size_of(disk)
+        self.size = disk.size
 
     @property
     def sum(self) -> bytes:
@@ -82,10 +82,10 @@ class Source:
     def _read(self, index: int) -> Chunk:
         offset, length = index * chunks.CHUNK, chunks.length_of(index, self.size)
         try:
-            if next_data(self._disk, offset, offset + length) == offset + length:
+            if self._disk.next_data(offset, offset + length) == offset + length:
                 data = bytes(length)
             else:
-                data = read_exactly(self._disk, length, offset)
+                data = self._disk.read(length, offset)
         except OSError as error:
             raise Unreadable(error.strerror or str(error)) from error
         if chunks.is_zero(data):

@@ -5,8 +5,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from common.errors import NodeFailure
 from noded.copies import chunks
-from noded.copies.device import size_of, write_all, write_zeros
 from noded.copies.frames import Garbled
+from noded.images.contents import Contents
 
 SYNC_EVERY = 256  # chunks, so that the end does not wait for all to be written
 
@@ -58,10 +58,10 @@ def verified(
 class Target:
     """A disk of which chunks are written, each checked against its sum first."""
 
-    def __init__(self, descriptor: int, path: str, source_size: int) -> None:
+    def __init__(self, disk: Contents, path: str, source_size: int) -> None:
         """Fill a disk with ``source_size`` bytes; what it has beyond becomes zeros."""
-        self._descriptor, self._path, self._source_size = descriptor, path, source_size
-        self._size = size_of(descriptor)
+        self._disk, self._path, self._source_size = disk, path, source_size
+        self._size = disk.size
         self._syncing = ThreadPoolExecutor(1)
         self._sync: Future[None] | None = None
         self._unsynced = 0
@@ -86,7 +86,7 @@ class Target:
                 path=self._path,
             )
         try:
-            write_all(self._descriptor, chunk[:room], offset)
+            self._disk.write(chunk[:room], offset)
         except OSError as error:
             raise self._explained(error) from error
         return [expected]
@@ -105,14 +105,14 @@ class Target:
         if self._unsynced >= SYNC_EVERY:
             self._unsynced = 0
             self._wait_for_sync()
-            self._sync = self._syncing.submit(os.fdatasync, self._descriptor)
+            self._sync = self._syncing.submit(self._disk.sync)
 
     def finish(self) -> None:
         """Return when all is durable."""
         self._zero(self._source_size, self._size)
         self._wait_for_sync()
         try:
-            os.fsync(self._descriptor)
+            self._disk.sync()
         except OSError as error:
             raise self._explained(error) from error
 
@@ -127,7 +127,7 @@ class Target:
         end = min(end, self._size)
         try:
             for offset in range(begin, end, chunks.CHUNK):
-                write_zeros(self._descriptor, min(chunks.CHUNK, end - offset), offset)
+                self._disk.write_zeros(min(chunks.CHUNK, end - offset), offset)
         except OSError as error:
             raise self._explained(error) from error
 

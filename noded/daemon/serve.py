@@ -20,6 +20,7 @@ from common.model.disk import (
     FileBacking,
     GlusterBacking,
     LvmBacking,
+    Qcow2Backing,
     RbdBacking,
     StreamBacking,
 )
@@ -40,6 +41,7 @@ from noded.exports.directory import ExportDirectory
 from noded.hooks.directory import HookScripts
 from noded.hypervisor.drivers import hypervisors
 from noded.hypervisor.interface import Surroundings
+from noded.hypervisor.kvm.images import GuestsImages
 from noded.identity.keys import ChildKeyMaker
 from noded.images.definition import image_definition
 from noded.machine.driver import LinuxMachine
@@ -61,6 +63,7 @@ from noded.storage.file import FileStorage
 from noded.storage.lvm.linux import LinuxVolumes
 from noded.storage.lvm.physical import LvmPhysicalVolumes
 from noded.storage.plain import PlainStorage
+from noded.storage.qcow2.driver import Qcow2Storage
 from noded.storage.rbd.driver import RbdStorage
 from noded.storage.storages import Storages
 
@@ -130,6 +133,9 @@ def _drivers(
     paths: Paths, options: argparse.Namespace, *, me: Callable[[], NodeId], locked: bool
 ) -> Drivers:
     files = FileStorage(lambda: read_directories(paths.ssconf))
+    images = Qcow2Storage(
+        lambda: read_directories(paths.ssconf), files, GuestsImages(paths.instances)
+    )
     volumes = LinuxVolumes()
     plain, devices = PlainStorage(volumes), MirrorDevices(volumes, LinuxDrbd(), me)
     attached = AttachedDevices(paths.attached)
@@ -138,6 +144,7 @@ def _drivers(
         {
             FileBacking: files,
             GlusterBacking: files,
+            Qcow2Backing: images,
             LvmBacking: plain,
             DrbdBacking: MirrorStorage(devices),
             ExtBacking: ExtStorage(paths.providers(), attached),

@@ -57,6 +57,10 @@ class DiskHandlers(Disks):
             found |= zip((disk.id for disk in some), reports, strict=True)
         return tuple(found[disk.id] for disk in disks)
 
+    async def problems(self, *, disks: tuple[DiskSpec, ...]) -> tuple[str, ...]:
+        _check(*disks)
+        return tuple([await self._storages.of(disk).problem(disk) for disk in disks])
+
     async def attach(self, *, disks: tuple[DiskSpec, ...], access: Access) -> tuple[str, ...]:
         _check(*disks)
         paths: dict[DiskId, str] = {}

@@ -12,11 +12,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from common.errors import GntError
-from noded.copies.device import size_of, write_all
 from noded.hypervisor.rules import open_image as open_allowed
 from noded.hypervisor.rules import read_rules
 from noded.images.cache import SCHEMES, SUM, ImageCache, sum_of
 from noded.images.confined import confined
+from noded.images.contents import AS_QCOW2, Contents, Layout, contents_of
 from noded.images.fat import DoesNotFit, fat_image
 from noded.images.qcow2 import BadImage
 from noded.images.seed import LABEL, OF_FIRST_BOOT, BadSetting, seed_files
@@ -46,14 +46,14 @@ def install(told: Mapping[str, str], *, cache: Path, rules: Path) -> None:
     """
     seed = _seed(told)
     source = _source(told, cache, rules)
-    disk = _open_disk(told["DISK_0_PATH"])
+    disk = _open_disk(told, 0)
     is_zeros = told.get("INSTANCE_REINSTALL") != "1"
-    tell(f"writing the image to disk 0 ({size_of(disk) >> 20} MiB)")
+    tell(f"writing the image to disk 0 ({disk.size >> 20} MiB)")
     confined(lambda: write_image(open_image(source), disk, is_zeros=is_zeros, tell=tell))
     if seed is not None:
         number, image = seed
         tell(f"writing what the guest is told at its first boot to disk {number}")
-        _write_seed(_open_disk(told[f"DISK_{number}_PATH"]), image)
+        _write_seed(_open_disk(told, number), image)
     tell("done")
 
 
@@ -95,15 +95,17 @@ def _source(told: Mapping[str, str], cache: Path, rules: Path) -> int:
     return descriptor
 
 
-def _open_disk(path: str) -> int:
-    return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+def _open_disk(told: Mapping[str, str], number: int) -> Contents:
+    path, kind = (told.get(f"DISK_{number}_{name}", "") for name in ("PATH", "BACKEND_TYPE"))
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    return contents_of(descriptor, Layout(is_qcow2=kind == AS_QCOW2))
 
 
-def _write_seed(disk: int, image: bytes) -> None:
-    if size_of(disk) < len(image):
+def _write_seed(disk: Contents, image: bytes) -> None:
+    if disk.size < len(image):
         raise DoesNotFit(f"the disk {SEED_DISK} needs at least {len(image) >> 20} MiB")
-    write_all(disk, image, 0)
-    os.fsync(disk)
+    disk.write(image, 0)
+    disk.sync()
 
 
 if __name__ == "__main__":

@@ -34,4 +34,5 @@ def image_definition(cache: Path, rules: Path) -> Definition:
         api_versions=(20,),
         scripts={Script.CREATE: program},
         parameters=PARAMETERS,
+        knows_formats=True,
     )

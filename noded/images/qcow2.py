@@ -23,6 +23,10 @@ _SECTOR = 512
 _BIGGEST_TABLE = 32 << 20  # bytes of the first table; enough for 2 PiB
 
 
+_KEPT = struct.Struct(">QIHHIIQII")  # of a snapshot: its table, its names, more than is read here
+_MOST_KEPT = 65536  # snapshots in an image
+
+
 class BadImage(Exception):
     """Says what is wrong with an image."""
 
@@ -30,8 +34,12 @@ class BadImage(Exception):
 class Qcow2:
     """An image that can be read from a descriptor."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, snapshot: str = "") -> None:
         """Read what is at its beginning.
+
+        Args:
+            descriptor: of the file.
+            snapshot: the name of what it has kept inside; empty: what is on the disk now.
 
         Raises:
             BadImage: it cannot be used, and why.
@@ -40,8 +48,8 @@ class Qcow2:
         told = os.pread(descriptor, HEADER.size, 0)
         if len(told) < HEADER.size:
             raise BadImage("it ends within its header")
-        (magic, version, backing, _, bits, self.size, crypt, entries, table, *_) = HEADER.unpack(
-            told
+        (magic, version, backing, _, bits, self.size, crypt, entries, table, _, _, kept, at) = (
+            HEADER.unpack(told)
         )
         if magic != MAGIC or version not in (2, 3):
             raise BadImage("it is in no version of QEMU's format that is known here")
@@ -53,6 +61,11 @@ class Qcow2:
             raise BadImage("its header makes no sense")
         if version > 2:
             self._check_features()
+        if kept > _MOST_KEPT:
+            raise BadImage("it keeps more snapshots than there can be")
+        self._kept = kept, at
+        if snapshot:
+            table, entries, self.size = self._snapshot(snapshot)
         self.cluster = 1 << bits
         self._bits = bits
         self._per_table = self.cluster // 8
@@ -60,6 +73,46 @@ class Qcow2:
         if len(self._first) * self._per_table * self.cluster < self.size:
             raise BadImage("its table is too short for its size")
         self._second = lru_cache(16)(lambda at: self._numbers(at, self._per_table))
+
+    def snapshots(self) -> Iterator[tuple[str, tuple[int, int, int]]]:
+        """Yield what is kept inside: its name, and table, entries of that, and size of the disk."""
+        count, at = self._kept
+        for _ in range(count):
+            table, entries, id_size, name_size, _, _, _, _, extra = _KEPT.unpack(
+                self._bytes(at, _KEPT.size)
+            )
+            if entries * 8 > _BIGGEST_TABLE or extra > _SECTOR:
+                raise BadImage("what it says of a snapshot makes no sense")
+            begin = at + _KEPT.size
+            size = self.size
+            if extra >= 16:  # that of the guest's memory comes first
+                (size,) = struct.unpack(">Q", self._bytes(begin + 8, 8))
+            name = self._bytes(begin + extra + id_size, name_size)
+            yield name.decode(errors="replace"), (table, entries, size)
+            at = -(-(begin + extra + id_size + name_size) // 8) * 8
+
+    def _snapshot(self, name: str) -> tuple[int, int, int]:
+        for each, place in self.snapshots():
+            if each == name:
+                return place
+        raise BadImage(f"it has kept no {name}")
+
+    def entry(self, offset: int) -> int:
+        """Return what the tables say of the cluster in which ``offset`` of the disk is."""
+        number = offset >> self._bits
+        at = self._first[number // self._per_table] & _OFFSET
+        return self._second(at)[number % self._per_table] if at else 0
+
+    def place(self, entry: int) -> int | None:
+        """Return where in the file a cluster is; None where it is zeros.
+
+        Raises:
+            BadImage: it is packed.
+        """
+        if entry & _COMPRESSED:
+            raise BadImage("a part of it is packed")
+        at = entry & _OFFSET
+        return None if not at or entry & _ZERO else at
 
     def clusters(self) -> Iterator[tuple[int, bytes]]:
         """Yield what is not zeros: offsets, and what is there; the last one may be shorter."""

@@ -4,7 +4,8 @@ import os
 from collections.abc import Callable, Iterator
 
 from noded.copies.chunks import is_zero
-from noded.copies.device import next_data, size_of, write_all, zero_range
+from noded.copies.device import next_data, size_of
+from noded.images.contents import Contents
 from noded.images.qcow2 import MAGIC, BadImage, Qcow2
 
 MIB = 1 << 20
@@ -42,19 +43,19 @@ def open_image(descriptor: int) -> Qcow2 | RawImage:
     return Qcow2(descriptor) if is_qcow2 else RawImage(descriptor)
 
 
-def write_image(image: Qcow2 | RawImage, disk: int, *, is_zeros: bool, tell: Tell) -> None:
+def write_image(image: Qcow2 | RawImage, disk: Contents, *, is_zeros: bool, tell: Tell) -> None:
     """Write an image to a disk, and see that it is there.
 
     Args:
         image: what is written.
-        disk: a descriptor; it may be larger.
+        disk: it may be larger.
         is_zeros: the disk is all zeros. Else it becomes so where the image says nothing.
         tell: is told how far it is, in tenths.
 
     Raises:
         BadImage: it is larger than the disk, or cannot be read.
     """
-    size = size_of(disk)
+    size = disk.size
     if not image.size:
         raise BadImage("it is empty")
     if image.size > size:
@@ -64,12 +65,12 @@ def write_image(image: Qcow2 | RawImage, disk: int, *, is_zeros: bool, tell: Tel
     done, told = 0, 0
     for offset, data in image.clusters():
         if not is_zeros and offset > done:
-            zero_range(disk, offset - done, done)
-        write_all(disk, data, offset)
+            disk.erase(offset - done, done)
+        disk.write(data, offset)
         done = offset + len(data)
         if (tenth := done * 10 // image.size) > told:
             told = tenth
             tell(f"{told * 10} % of {-(-image.size // MIB)} MiB")
     if not is_zeros and done < size:
-        zero_range(disk, size - done, done)
-    os.fsync(disk)
+        disk.erase(size - done, done)
+    disk.sync()

@@ -4,6 +4,7 @@ from common.errors import InvalidRequest, NodeFailure
 from common.model.os_name import check_os_parameters, check_variant, read_os_name
 from common.names import check_name, is_uuid
 from common.noderpc.operating_systems import WITH_STREAM, Script, ScriptOrder
+from noded.images.contents import layout_of
 from noded.operating_systems.definition import WITH_PARAMETERS, Definition
 
 
@@ -48,6 +49,12 @@ def check_fits(order: ScriptOrder, definition: Definition) -> None:
         raise NodeFailure(
             f"The operating system {name} is not trusted (it has “create_untrusted”): that would "
             "have to be run in a sandbox, and there is none yet.",
+            os=name,
+        )
+    if not definition.knows_formats and any(layout_of(d.backing).is_qcow2 for d in subject.disks):
+        raise NodeFailure(
+            f"The scripts of {name} take a disk byte for byte, and {subject.name} has one in the "
+            "format qcow2; the operating system “image” can be put on such a one.",
             os=name,
         )
     if definition.hypervisors and subject.hypervisor not in definition.hypervisors:

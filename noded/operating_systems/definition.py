@@ -33,6 +33,7 @@ class Definition:
         parameters: names and descriptions.
         hypervisors: those it is for; none: any.
         is_trusted: its script may run as root.
+        knows_formats: its scripts look in which format a disk is; others take it byte for byte.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Definition:
     parameters: tuple[tuple[str, str], ...] = ()
     hypervisors: tuple[str, ...] = ()
     is_trusted: bool = True
+    knows_formats: bool = False
 
     @property
     def api_version(self) -> int:

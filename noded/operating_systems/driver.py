@@ -24,6 +24,7 @@ from common.noderpc.operating_systems import (
     ScriptReport,
 )
 from noded.copies.device import claim
+from noded.images.contents import AS_QCOW2, layout_of
 from noded.operating_systems.check import check_fits, check_order
 from noded.operating_systems.definition import (
     Definition,
@@ -157,7 +158,7 @@ class ProcessOsDriver(OsDriver):
             home.remove()
             home.prepare()
             log = log_path(self._places.logs, order, time.time())
-            places = [_place(each) for each in disks]
+            places = [_place(each, of) for each, of in zip(disks, subject.disks, strict=True)]
             paths = tuple(path for path, _ in places[used])
             home.keep(
                 Run(
@@ -233,9 +234,11 @@ class ProcessOsDriver(OsDriver):
         return tuple(each for _, each in sorted((own | found).items()))
 
 
-def _place(descriptor: int) -> tuple[str, str]:
+def _place(descriptor: int, disk: DiskSpec) -> tuple[str, str]:
     """Return where an open disk is, and what it is: what was checked is what is told."""
     path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+    if layout_of(disk.backing).is_qcow2:
+        return path, AS_QCOW2
     return path, "block" if path.startswith("/dev/") else "file:loop"
 
 

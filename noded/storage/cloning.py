@@ -7,7 +7,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from common.errors import Conflict, NodeFailure
 from common.noderpc.disks import DiskReport
@@ -36,7 +36,7 @@ def find_problem(place: Place) -> str:
         raise
     finally:
         for name in names:
-            _unlink(place, name)
+            place.unlink(name)
     return ""
 
 
@@ -56,12 +56,9 @@ def take(place: Place, kept: Place, snapshot: SnapshotSpec) -> None:
                 fcntl.ioctl(target, _CLONE, source)
                 write_label(target, snapshot.kept.id, snapshot.kept.instance)
                 os.fsync(target)
-            os.rename(
-                kept.unfinished, kept.name, src_dir_fd=kept.directory, dst_dir_fd=kept.directory
-            )
-            os.fsync(kept.directory)
+            kept.finish()
         except OSError:
-            _unlink(kept, kept.unfinished)
+            kept.unlink(kept.unfinished)
             raise
 
 
@@ -105,15 +102,10 @@ def _opened(place: Place, snapshot: SnapshotSpec, access: int) -> Iterator[int]:
 
 @contextmanager
 def _new(place: Place, name: str) -> Iterator[int]:
-    _unlink(place, name)
+    place.unlink(name)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NEVER_BY_LINK
     descriptor = os.open(name, flags, 0o600, dir_fd=place.directory)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _unlink(place: Place, name: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(name, dir_fd=place.directory)

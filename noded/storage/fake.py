@@ -6,7 +6,7 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
-from common.model.disk import BlockBacking, ExtBacking, RbdBacking
+from common.model.disk import BlockBacking, ExtBacking, Qcow2Backing, RbdBacking
 from common.model.pool import Pool
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
@@ -31,10 +31,17 @@ class FakeFiles:
         self.contents: dict[str, str] = {}  # a word for what is on a disk; none: zeros
         self.mounted = True
         self.in_use: set[str] = set()
+        self.bad: set[str] = set()  # images
 
     @property
     def free(self) -> MiB:
-        return MiB(self.capacity - sum(disk.size for disk in self.disks.values()))
+        sizes = (disk.size for path, disk in self.disks.items() if not _is_inside(path))
+        return MiB(self.capacity - sum(sizes))
+
+
+def _is_inside(path: str) -> bool:
+    """Tell whether what is called so is a part of an image."""
+    return "@" in path
 
 
 class FakeStorage(Storage, PoolDriver):
@@ -85,8 +92,10 @@ class FakeStorage(Storage, PoolDriver):
             self._check_unused(disk)
             if disk.id in self.attached:
                 raise NodeFailure(f"The disk {self._name(disk)} is attached; detach it first.")
-            del self._locate(disk).disks[self._name(disk)]
-            self._locate(disk).contents.pop(self._name(disk), None)
+            files, name = self._locate(disk), self._name(disk)
+            for each in [name, *(path for path in files.disks if path.startswith(f"{name}@"))]:
+                del files.disks[each]
+                files.contents.pop(each, None)
 
     async def grow(self, disk: DiskSpec) -> None:
         there, files, path = await self.find(disk), self._locate(disk), self._name(disk)
@@ -121,8 +130,12 @@ class FakeStorage(Storage, PoolDriver):
             self._check_unused(disk)
             del self.attached[disk.id]
 
+    async def problem(self, disk: DiskSpec) -> str:
+        return "Its image is bad." if self._name(disk) in self._locate(disk).bad else ""
+
     async def snapshot_problem(self, disk: DiskSpec) -> str:
-        return "" if self.clones else f"Nothing shares its data with {self._name(disk)}."
+        can = self.clones or isinstance(disk.backing, Qcow2Backing)
+        return "" if can else f"Nothing shares its data with {self._name(disk)}."
 
     async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
         for each in wanted:
@@ -158,7 +171,7 @@ class FakeStorage(Storage, PoolDriver):
             path
             for files in (self.local, self.shared)
             for path in (files.disks if files.mounted else ())
-            if path.startswith(f"{pool.name}/")
+            if path.startswith(f"{pool.name}/") and not _is_inside(path)
         )
 
     async def space(self, pool: Pool) -> StorageReport:

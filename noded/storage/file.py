@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +16,6 @@ from common.names import MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.facts import StorageReport
 from common.noderpc.snapshots import SnapshotSpec
-from common.units import format_mib
 from noded.storage import cloning
 from noded.storage.directories import Directories, as_file, check_listable, locate, path_of
 from noded.storage.file_calls import allocate, explain, is_locked, write_label
@@ -173,27 +171,17 @@ def _create(place: Place, disk: DiskSpec) -> None:
 
 def _make_file(place: Place, disk: DiskSpec) -> None:
     """Make the file under another name first, so that half a disk is never taken for one."""
-    free_mib = _free_mib(place)
-    if free_mib < disk.size:
-        raise NodeFailure(
-            f"There is no space for a disk of {format_mib(disk.size)} in {place.root}: "
-            f"{format_mib(free_mib)} are free.",
-            path=path_of(disk),
-            free_mib=free_mib,
-        )
-    _unlink(place.unfinished, place)
+    place.check_space(disk, disk.size)
+    place.unlink(place.unfinished)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NEVER_BY_LINK
     descriptor = os.open(place.unfinished, flags, 0o600, dir_fd=place.directory)
     try:
         allocate(descriptor, disk.size * MIB)
         write_label(descriptor, disk.id, disk.instance)
         os.fsync(descriptor)
-        os.rename(
-            place.unfinished, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory
-        )
-        os.fsync(place.directory)
+        place.finish()
     except OSError:
-        _unlink(place.unfinished, place)
+        place.unlink(place.unfinished)
         raise
     finally:
         os.close(descriptor)
@@ -206,14 +194,7 @@ def _grow(place: Place, disk: DiskSpec) -> None:
         raise NodeFailure(f"The disk {path_of(disk)} cannot be grown: {what}.", path=path_of(disk))
     if found.size >= disk.size:
         return
-    free_mib = _free_mib(place)
-    if free_mib < disk.size - found.size:
-        raise NodeFailure(
-            f"There is no space to grow the disk {path_of(disk)} by "
-            f"{format_mib(MiB(disk.size - found.size))}: {format_mib(free_mib)} are free.",
-            path=path_of(disk),
-            free_mib=free_mib,
-        )
+    place.check_space_to_grow(disk, MiB(disk.size - found.size))
     descriptor = place.open_file(os.O_RDWR)
     if descriptor is None:
         raise Conflict(f"{path_of(disk)} has just been replaced.", path=path_of(disk))
@@ -229,18 +210,13 @@ def _grow(place: Place, disk: DiskSpec) -> None:
         os.close(descriptor)
 
 
-def _free_mib(place: Place) -> MiB:
-    space = os.fstatvfs(place.directory)
-    return MiB(space.f_bavail * space.f_frsize // MIB)
-
-
 def _delete(place: Place, disk: DiskSpec) -> None:
     if not place.enter():
         return
-    _unlink(place.unfinished, place)
+    place.unlink(place.unfinished)
     if isinstance(place.examine(disk), DiskReport):
         _check_unused(place, disk)
-        _unlink(place.name, place)
+        place.unlink(place.name)
     os.fsync(place.directory)
     place.leave_no_empty_directories()
 
@@ -257,11 +233,6 @@ def _check_unused(place: Place, disk: DiskSpec) -> None:
             )
     finally:
         os.close(descriptor)
-
-
-def _unlink(name: str, place: Place) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(name, dir_fd=place.directory)
 
 
 def _measure(pool: Pool) -> StorageReport:

@@ -102,6 +102,10 @@ class Storage(Protocol):
         for disk in disks:
             await self.detach(disk)
 
+    async def problem(self, disk: DiskSpec) -> str:  # noqa: ARG002 -- most are bytes only
+        """Say what is wrong within what a disk is kept in; empty if nothing is, or it is gone."""
+        return ""
+
     async def snapshot_problem(self, disk: DiskSpec) -> str:  # noqa: ARG002 -- for those that can
         """Say why no snapshot of a disk can be taken, and what to do; empty if one can."""
         return "This node can take no snapshots of such disks."

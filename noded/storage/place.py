@@ -10,6 +10,7 @@ from common.errors import InvalidRequest, NodeFailure
 from common.names import InstanceId, MiB
 from common.noderpc.disks import DiskReport, DiskSpec
 from common.units import format_mib
+from noded.storage.directories import path_of
 from noded.storage.file_calls import read_label
 
 MIB = 1 << 20
@@ -140,6 +141,47 @@ class Place:
         if labelled != disk.id:
             return f"the disk {labelled}"
         return DiskReport(id=disk.id, instance=InstanceId(instance), size=size)
+
+    @property
+    def free_mib(self) -> MiB:
+        """How much space there is where the file is; after ``enter`` or ``make``."""
+        space = os.fstatvfs(self.directory)
+        return MiB(space.f_bavail * space.f_frsize // MIB)
+
+    def check_space(self, disk: DiskSpec, more: MiB) -> None:
+        """Refuse a disk that would not fit, were all of it written to.
+
+        Raises:
+            NodeFailure: says what is free.
+        """
+        if self.free_mib < more:
+            raise self._full(f"for a disk of {format_mib(more)} in {self.root}", disk)
+
+    def check_space_to_grow(self, disk: DiskSpec, more: MiB) -> None:
+        """Refuse growth for which there is no space.
+
+        Raises:
+            NodeFailure: says what is free.
+        """
+        if self.free_mib < more:
+            raise self._full(f"to grow the disk {path_of(disk)} by {format_mib(more)}", disk)
+
+    def _full(self, what: str, disk: DiskSpec) -> NodeFailure:
+        free_mib = self.free_mib
+        return NodeFailure(
+            f"There is no space {what}: {format_mib(free_mib)} are free.",
+            path=path_of(disk),
+            free_mib=free_mib,
+        )
+
+    def unlink(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.directory)
+
+    def finish(self) -> None:
+        """Have the unfinished file in its place, also after a power cut."""
+        os.rename(self.unfinished, self.name, src_dir_fd=self.directory, dst_dir_fd=self.directory)
+        os.fsync(self.directory)
 
     def leave_no_empty_directories(self) -> None:
         """Remove the directories below the allowed one, as far as they are empty."""

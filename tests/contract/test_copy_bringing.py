@@ -16,6 +16,7 @@ from noded.copies.chunks import CHUNK
 from noded.copies.frames import Heard, Hello, Kind, Line, Verdict, Welcome
 from noded.copies.orders import Bringing
 from noded.copies.status import Told, read_status
+from noded.images.contents import Layout
 from tests.support.https_node import LOCALHOST, TestCluster
 
 SECRET = "5ec2e7"
@@ -40,7 +41,7 @@ class Met:
             peer=Stranger(name=NodeName("beta"), certificate=certificates["beta"]),
             host=LOCALHOST, offer=Offer(port=self._listener.getsockname()[1], secret=SECRET),
             compression=Compression.NONE, rate=0, path="disk", disk=self.opened[0],
-            status=self.opened[1],
+            status=self.opened[1], layout=Layout(),
         )  # fmt: skip
         self.thread = threading.Thread(target=self._bring)
         self.thread.start()

@@ -17,6 +17,7 @@ from noded.copies.expecting import Expecter
 from noded.copies.frames import NO_SUM, Frame, Heard, Hello, Kind, Line, Verdict, Welcome
 from noded.copies.orders import Expecting
 from noded.copies.status import Told, read_status
+from noded.images.contents import Layout
 from tests.support.https_node import LOCALHOST, TestCluster
 
 SECRET = "5ec2e7"
@@ -44,7 +45,7 @@ class Met:
             identity=str(identities["beta"]), wait_s=wait_s, secret=SECRET, path="disk",
             peer=Stranger(name=NodeName("alpha"), certificate=certificates["alpha"]),
             disk=self._opened[0], sums=self._opened[1], status=self._opened[2],
-            listener=listener.detach(),
+            listener=listener.detach(), layout=Layout(),
         )  # fmt: skip
         expecter = Expecter(order)
         self._thread = threading.Thread(target=expecter.run)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from common.noderpc.disks import Access
 from common.noderpc.operating_systems import Script, ScriptReport
+from noded.images.contents import Bytes
 from noded.images.definition import image_definition
 from noded.images.qcow2 import HEADER, BadImage, Qcow2
 from noded.images.writing import open_image, write_image
@@ -63,7 +64,7 @@ def opened(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
 def written(image: Path, disk: Path, *, is_zeros: bool) -> list[str]:
     said: list[str] = []
     with opened(image) as source, opened(disk, os.O_RDWR) as target:
-        write_image(open_image(source), target, is_zeros=is_zeros, tell=said.append)
+        write_image(open_image(source), Bytes(target), is_zeros=is_zeros, tell=said.append)
     return said
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import Conflict, NodeFailure
 from common.names import MiB
@@ -13,9 +14,11 @@ from tests.support.file_rigs import (
     DISK_B,
     WEB1,
     FakeGlusterRig,
+    FakeImageRig,
     FakeRig,
     FileRig,
     GlusterRig,
+    ImageRig,
     Rig,
     disk,
     run,
@@ -26,6 +29,7 @@ PETABYTE = MiB(1 << 30)
 RIGS = {
     "fake": FakeRig, "file": FileRig, "fake gluster": FakeGlusterRig, "gluster": GlusterRig,
     "fake plain": FakePlainRig, "plain": LvmRig,
+    "fake qcow2": FakeImageRig, "qcow2": ImageRig,
 }  # fmt: skip
 
 
@@ -41,7 +45,8 @@ def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rig]:
 def test_created_disk_is_found(rig: Rig) -> None:
     run(rig.storage.ensure_present(disk(rig)))
     found = run(rig.storage.find(disk(rig)))
-    assert found == DiskReport(id=DISK_A, instance=WEB1, size=MiB(8))
+    assert found is not None
+    assert replace(found, allocated=None) == DiskReport(id=DISK_A, instance=WEB1, size=MiB(8))
 
 
 def test_creation_may_be_repeated(rig: Rig) -> None:
@@ -63,7 +68,8 @@ def test_disk_grows_and_never_shrinks(rig: Rig) -> None:
     for size in (12, 12, 4):
         run(rig.storage.grow(disk(rig, size=size)))
         found = run(rig.storage.find(disk(rig, size=12)))
-        assert found == DiskReport(id=DISK_A, instance=WEB1, size=MiB(12))
+        assert found is not None
+        assert replace(found, allocated=None) == DiskReport(id=DISK_A, instance=WEB1, size=MiB(12))
 
 
 def test_attached_disk_grows(rig: Rig) -> None:
@@ -141,7 +147,7 @@ def test_what_is_not_there_is_not_attached(rig: Rig) -> None:
     with pytest.raises(NodeFailure, match=r"cannot be (opened|attached)"):
         run(rig.storage.attach(disk(rig), Access.SOLE))
     run(rig.storage.ensure_present(disk(rig, id=DISK_A)))
-    with pytest.raises(NodeFailure, match=r"cannot be (used|attached)"):
+    with pytest.raises(NodeFailure, match=r"cannot be (used|attached|opened)"):
         run(rig.storage.attach(disk(rig, id=DISK_B), Access.SOLE))
 
 

@@ -3,21 +3,26 @@
 import asyncio
 import fcntl
 import os
+import shutil
 import struct
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+import pytest
 from msgspec.structs import replace
 
-from common.model.disk import FileBacking, GlusterBacking
+from common.model.disk import FileBacking, GlusterBacking, Qcow2Backing
 from common.model.pool import Pool
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import DiskSpec
-from noded.storage.directories import Directories
+from common.noderpc.facts import StorageReport
+from noded.storage.directories import Directories, path_of
 from noded.storage.fake import FakeFiles, FakeStorage
 from noded.storage.file import FileStorage
 from noded.storage.interface import PoolDriver, Storage
+from noded.storage.qcow2.driver import Qcow2Storage
+from noded.storage.qcow2.guests import NobodyHasThem
 from tests.support.disks import directory
 from tests.support.volumes import ANOTHER
 
@@ -130,6 +135,47 @@ class GlusterRig(OfGluster, FileRig):
         self.mounts = mounted(self.directories.gluster, "127.0.0.1:/gv0")
         self.storage = FileStorage(lambda: self.directories, lambda: self.mounts)
         self.opened = []
+
+
+class OfImages(OfFiles):
+    """Disks in images, which are called by their UUIDs."""
+
+    def disk(self, name: str, *, id: DiskId, size: int) -> DiskSpec:
+        path = f"{self.directories.local}/{name.split('/')[0]}/{id}.qcow2"
+        backing = Qcow2Backing(path=path, shared=False)
+        return DiskSpec(id=id, instance=WEB1, size=MiB(size), backing=backing)
+
+
+class FakeImageRig(OfImages, FakeRig):
+    pass
+
+
+class Images(Qcow2Storage, PoolDriver):
+    """Disks in images, in pools that are directories as those of other files."""
+
+    def __init__(self, directories: Callable[[], Directories]) -> None:
+        self.files = FileStorage(directories)
+        super().__init__(directories, self.files, NobodyHasThem())
+
+    async def inventory(self, pool: Pool) -> tuple[str, ...]:
+        return await self.files.inventory(pool)
+
+    async def space(self, pool: Pool) -> StorageReport:
+        return await self.files.space(pool)
+
+
+class ImageRig(OfImages, FileRig):
+    def __init__(self, root: Path) -> None:
+        if not shutil.which("qemu-img"):
+            pytest.skip("qemu-img IS NOT INSTALLED: images were not tested")
+        super().__init__(root)
+        self.images = self.storage = Images(lambda: self.directories)
+
+    def occupy(self, disk: DiskSpec) -> Callable[[], bool]:
+        """Put another file there: an image is called by the UUID of its disk."""
+        another = at(path_of(disk), id=ANOTHER)
+        run(self.images.files.ensure_present(another))
+        return lambda: run(self.images.files.find(another)) is not None
 
 
 def mounted(path: str, source: str, kind: str = "fuse.glusterfs") -> str:

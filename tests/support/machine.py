@@ -14,6 +14,7 @@ from common.model.disk import (
     FileBacking,
     GlusterBacking,
     LvmBacking,
+    Qcow2Backing,
     RbdBacking,
     StreamBacking,
 )
@@ -169,7 +170,7 @@ class Machine:
         devices = MirrorDevices(self.volumes, self.drbd, self._uuid)
         return Storages(
             {
-                FileBacking: files, GlusterBacking: files, LvmBacking: plain,
+                FileBacking: files, GlusterBacking: files, Qcow2Backing: files, LvmBacking: plain,
                 DrbdBacking: own(MirrorStorage(devices)), ExtBacking: own(self.elsewhere),
                 DumpBacking: own(self.exports), StreamBacking: own(self.written.streams),
                 RbdBacking: own(self.elsewhere), BlockBacking: own(self.adopted),

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from common.errors import InvalidRequest
+from common.model.disk import Qcow2Backing
 from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import NicParameters, settled
 from common.model.pool_kind import PoolKind
 from common.model.template import TRAITS
-from common.names import NodeName
+from common.names import DiskId, NodeName
 from common.noderpc.disks import Disks
 from common.noderpc.facts import Facts
 from common.noderpc.files import Files
@@ -46,6 +47,7 @@ from coordinator.operations.locking import wanted
 from coordinator.operations.node.power import program_of
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.operations.parameter import argument
+from coordinator.operations.specs import disk_spec
 from coordinator.operations.steps.syncing import ask_mirrors
 from coordinator.state.config import Config
 
@@ -155,6 +157,7 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         taps=await cluster.call(Network, node).taps(),
         disk_files=await cluster.call(Disks, node).inventory(pools=directories),
         volumes=await cluster.call(Disks, node).volumes(pools=groups),
+        bad_disks=await _bad_disks(cluster, node),
         ssconf=dict(zip(names, ssconf, strict=True)),
         ballot=await cluster.call(Mastership, node).vote(),
         roster=await cluster.call(Rosters, node).show(),
@@ -168,6 +171,18 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         programs=await _programs(cluster, node),
         asked_at=(before + after) / 2,
     )
+
+
+async def _bad_disks(cluster: Cluster, node: Node) -> dict[DiskId, str]:
+    """Ask a node about the images of its instances; it reads those that nobody uses."""
+    config, disks = cluster.config, cluster.call(Disks, node)
+    told = {}
+    for instance in config.instances_on(node.uuid):
+        for disk in config.disks_of(instance):
+            if isinstance(disk.backing, Qcow2Backing) and not instance.forthcoming:
+                spec = disk_spec(config, instance, disk)
+                (told[disk.uuid],) = await disks.problems(disks=(spec,))
+    return {disk: problem for disk, problem in told.items() if problem}
 
 
 async def _programs(cluster: Cluster, node: Node) -> dict[str, str]:

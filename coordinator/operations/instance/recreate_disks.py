@@ -204,7 +204,8 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
                 nodes=holders,
                 behind=(),
                 backing=kind.new_backing(
-                    config.cluster, NewDisk(instance.uuid, disk.uuid, holders, devices)
+                    config.cluster,
+                    NewDisk(instance.uuid, disk.uuid, holders, devices, kind.wish_of(disk.backing)),
                 ),
             )
             for disk in disks

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.errors import Conflict
-from common.model.disk import Mode
+from common.model.disk import Mode, Qcow2Backing
 from common.model.kvm import KvmParameters
 from common.model.kvm_words import BootOrder, DiskAio, DiskCache, DiskDiscard, DiskType
 from common.noderpc.disks import DiskSpec
@@ -28,10 +28,14 @@ class Source:
 
 
 def block_node(disk: DiskSpec, slot: int, source: Source, parameters: KvmParameters) -> Any:
-    """Return how QEMU opens what is in a slot."""
+    """Return how QEMU opens what is in a slot.
+
+    It is told the format, whatever the disk begins with: a guest can write there what it likes.
+    """
     cache = {"direct": source.direct}
+    is_qcow2 = isinstance(disk.backing, Qcow2Backing)
     return {
-        "driver": "raw",
+        **({"driver": "qcow2", "backing": None} if is_qcow2 else {"driver": "raw"}),
         "node-name": node_name(slot),
         "read-only": disk.mode is Mode.READ_ONLY,
         "discard": "ignore" if parameters.disk_discard is DiskDiscard.IGNORE else "unmap",

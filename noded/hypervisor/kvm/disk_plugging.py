@@ -12,7 +12,7 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from common.errors import Conflict, NodeFailure
-from common.model.disk import Mode
+from common.model.disk import Mode, Qcow2Backing
 from common.model.kvm import KvmParameters
 from common.names import DiskId
 from common.noderpc.disks import DiskSpec
@@ -120,9 +120,11 @@ class _Plugging:
         nodes = parse_block_nodes(await self._session.ask("query-named-block-nodes", flat=True))
         if nodes[node_name(slot)].size >= disk.size * MIB:
             return
-        descriptor = await in_thread(self._open_disk, disk)
-        with contextlib.closing(os.fdopen(descriptor, "rb", buffering=0)):
-            size = size_of(descriptor)
+        size = disk.size * MIB
+        if not isinstance(disk.backing, Qcow2Backing):  # of which the image tells
+            descriptor = await in_thread(self._open_disk, disk)
+            with contextlib.closing(os.fdopen(descriptor, "rb", buffering=0)):
+                size = size_of(descriptor)
         await self._session.ask("block_resize", node_name=node_name(slot), size=size)
 
     async def _close(self, slot: int) -> None:

@@ -83,7 +83,8 @@ def _report(name: str, **fields: Any) -> NodeReport:
     runs_here = name == "alpha"
     report = NodeReport(
         facts=facts, guests=(GUEST,) if runs_here else (), taps=(TAP,) if runs_here else (),
-        disk_files=(PATH,), volumes=(), ssconf={"master_node": FileReport(digest="digest")},
+        disk_files=(PATH,), volumes=(), bad_disks={},
+        ssconf={"master_node": FileReport(digest="digest")},
         ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
         roster=Roster(), links={"br0": True}, asked_at=NOW, mirrors={}, devices=(),
         systems=(DEBIAN,), providers=(SHELF,), master_device="",

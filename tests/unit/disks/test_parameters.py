@@ -58,7 +58,7 @@ def test_a_group_refines_what_the_cluster_sets_over_the_defaults() -> None:
     }  # fmt: skip
     assert disk_parameters(CONFIG, GROUP, plain)["stripes"] == 2
     assert disk_parameters(CONFIG, GROUP, plain)["thin-pool"] == "pool"
-    assert disk_parameters(CONFIG, GROUP, DiskTemplate.FILE) == {}
+    assert disk_parameters(CONFIG, GROUP, DiskTemplate.DISKLESS) == {}
 
 
 def test_nodes_are_told_every_parameter_of_the_group_in_which_an_instance_is() -> None:

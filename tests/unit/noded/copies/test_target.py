@@ -11,6 +11,7 @@ from noded.copies import chunks
 from noded.copies.chunks import CHUNK
 from noded.copies.frames import Garbled
 from noded.copies.target import Sums, Target
+from noded.images.contents import Bytes
 
 DATA = b"data" * (CHUNK // 4)
 
@@ -23,7 +24,7 @@ class Disk:
         self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
 
     def target(self, source_size: int) -> Target:
-        return Target(self.descriptor, str(self.path), source_size)
+        return Target(Bytes(self.descriptor), str(self.path), source_size)
 
     def resize(self, size: int, *, filled: bool = False) -> None:
         os.ftruncate(self.descriptor, size)
@@ -81,7 +82,7 @@ def test_a_smaller_disk_takes_zeros_beyond_its_end_and_no_data(disk: Disk) -> No
 def test_a_full_disk_is_told(disk: Disk) -> None:
     full = os.open("/dev/full", os.O_RDWR)
     try:
-        target = Target(full, "/dev/full", CHUNK)
+        target = Target(Bytes(full), "/dev/full", CHUNK)
         target._size = CHUNK  # a device that takes nothing has no size
         with pytest.raises(NodeFailure, match="cannot be written: No space left on device"):
             target.write(0, DATA, chunks.sum_of(DATA), is_packed=False)

@@ -1,0 +1,37 @@
+"""Keeping what is on a disk inside of its image, while a guest has that open."""
+
+from pathlib import Path
+
+from common.names import DiskId
+from common.noderpc.disks import DiskSpec
+from noded.hypervisor.kvm.disk_devices import node_name
+from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.monitor import monitor
+from noded.storage.qcow2.guests import OpenImages
+
+
+class GuestsImages(OpenImages):
+    """Asks the QEMU that has an image open: it holds in memory what the file does not say yet."""
+
+    def __init__(self, instances: Path) -> None:
+        """Look for guests below ``instances``, where each has a directory."""
+        self._instances = instances
+
+    async def keep(self, disk: DiskSpec, name: DiskId) -> bool:
+        return await self._ask("blockdev-snapshot-internal-sync", disk, name)
+
+    async def forget(self, disk: DiskSpec, name: DiskId) -> bool:
+        return await self._ask("blockdev-snapshot-delete-internal-sync", disk, name)
+
+    async def _ask(self, command: str, disk: DiskSpec, name: DiskId) -> bool:
+        home = Home(self._instances, disk.instance)
+        record, process = home.record(), home.process()
+        if record is None or process is None:
+            return False
+        with process:
+            slot = (record.disks or {}).get(disk.id)
+            if slot is None or process.has_ended:
+                return False
+        async with monitor(home.qmp_socket, record.name) as session:
+            await session.ask(command, device=node_name(slot), name=name)
+        return True
