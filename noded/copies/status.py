@@ -40,9 +40,6 @@ class Status:
     def advance(self, done: int, received: int) -> None:
         """Tell of progress, now and then."""
         now = time.monotonic()
-        if now - self._told_at < TELL_EVERY_S:
-            return
-        self._told_at = now
         self._fetched = Fetched(
             done=done,
             total=self._fetched.total,
@@ -50,10 +47,12 @@ class Status:
             seconds=now - self._begun_at,
             done_before=self._fetched.done_before,
         )
-        self._write(Told(fetched=self._fetched))
+        if now - self._told_at >= TELL_EVERY_S:
+            self._told_at = now
+            self._write(Told(fetched=self._fetched))
 
     def succeed(self) -> None:
-        total = self._fetched.total
+        total = self._fetched.total or self._fetched.done  # of a stream that is known now
         self._write(Told(fetched=Fetched(done=total, total=total, has_ended=True)))
 
     @contextmanager

@@ -5,6 +5,7 @@ The packages ganeti-os-noop and ganeti-instance-debootstrap are there by ``deplo
 
 import asyncio
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -78,18 +79,8 @@ def test_debootstrap_installs_debian_and_leaves_nothing_mounted(tmp_path: Path) 
     mirror = _mirror()
     if not mirror:
         pytest.skip("no mirror of Debian is known or can be reached from here")
-    variants = tmp_path / "variants"
-    variants.mkdir()
-    # No partitions: where tests run, there may be no device mapper.
-    (variants / "default.conf").write_text(
-        f"SUITE=bookworm\nMIRROR={mirror}\nPARTITION_STYLE=none\nGENERATE_CACHE=no\nEXTRA_PKGS=\n"
-    )
     loops = _loops()
-    really(
-        "unshare", "--mount", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"',
-        "with-variants", str(variants), str(VARIANTS), sys.executable, "-c", _INSTALL,
-        str(tmp_path),
-    )  # fmt: skip
+    with_variant(tmp_path, _INSTALL, f"SUITE=bookworm\nMIRROR={mirror}\nEXTRA_PKGS=\n")
     assert _loops() == loops
     there = tmp_path / "there"
     there.mkdir()
@@ -108,6 +99,47 @@ from tests.contract.test_debian_os_definitions import installed
 said, report = installed(pathlib.Path(sys.argv[1]), "debootstrap+default", 900)
 sys.exit(report.problem or 0)
 """
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("dump", "restore"))),
+    reason="THE PROGRAMS dump AND restore ARE NOT THERE: nothing was exported",
+)
+def test_what_debootstrap_exports_it_imports_on_a_larger_disk(tmp_path: Path) -> None:
+    kept, there = tmp_path / "kept", tmp_path / "there"
+    for directory in (kept, there):
+        directory.mkdir()
+    (kept / "hello").write_text("all work and no play\n" * 1000)
+    disk = tmp_path / "alpha/disks/disk"
+    disk.parent.mkdir(parents=True)
+    really("mke2fs", "-q", "-t", "ext4", "-d", str(kept), str(disk), "8M")
+    loops = _loops()
+    with_variant(tmp_path, _MOVE)
+    assert _loops() == loops
+    imported = str(tmp_path / "beta/disks/disk")
+    look = 'mount -o loop,ro "$1" "$2" && cat "$2/hello"'
+    seen = really("unshare", "--mount", "sh", "-c", look, "look", imported, str(there))
+    assert seen == ["all work and no play"] * 1000
+
+
+_MOVE = """
+import pathlib, sys
+from tests.contract.test_script_streams import move_by
+move_by("debootstrap+default", pathlib.Path("/usr/share/ganeti/os"), pathlib.Path(sys.argv[1]))
+"""
+
+
+def with_variant(root: Path, program: str, told: str = "") -> None:
+    """Run a program of Python's in mounts of its own, where the usual variant is another one."""
+    variants = root / "variants"
+    variants.mkdir()
+    # No partitions: where tests run, there may be no device mapper.
+    text = f"PARTITION_STYLE=none\nGENERATE_CACHE=no\n{told}"
+    (variants / "default.conf").write_text(text)
+    really(
+        "unshare", "--mount", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"',
+        "with-variants", str(variants), str(VARIANTS), sys.executable, "-c", program, str(root),
+    )  # fmt: skip
 
 
 def really(*argv: str) -> list[str]:

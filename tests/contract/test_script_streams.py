@@ -47,7 +47,10 @@ RUN, COPY, OTHER = "7-0-script-0", "7-0-copy-0", "8-0-copy-0"
 SIZE = 3  # MiB
 HEAD = b"#dump\n"
 # Not as large as the disk, not of whole chunks, and told from what is on the disk.
-EXPORT = "printf '#dump\\n' && echo reading $EXPORT_INDEX >&2 && gzip -c $EXPORT_DEVICE"
+EXPORT = (
+    "printf '#dump\\n' && echo reading $EXPORT_INDEX >&2 && gzip -c $EXPORT_DEVICE | "
+    "(head -c 1500000; until [ -e {root}/go ]; do sleep 0.05; done; cat)"
+)
 IMPORT = "head -c 6 > /dev/null; gzip -dc | dd of=$IMPORT_DEVICE conv=notrunc status=none"
 
 
@@ -74,6 +77,8 @@ class Rig(Protocol):
     def fill(self) -> None: ...
     def is_filled(self) -> bool: ...
     def script(self, script: Script, *, fails: bool) -> None: ...
+    def hold(self) -> None: ...
+    def let_go(self) -> None: ...
     def restart_noded(self) -> None: ...
     def break_off(self) -> None: ...
 
@@ -119,6 +124,13 @@ class FakeRig:
         for node in self.fakes.values():
             (node.systems.failing.add if fails else node.systems.failing.discard)(script)
 
+    def hold(self) -> None:
+        """Have a script that exports stop in the middle."""
+        self.wires.mib_per_s = 0.01
+
+    def let_go(self) -> None:
+        self.wires.mib_per_s = 2
+
     def restart_noded(self) -> None:
         pass
 
@@ -129,18 +141,20 @@ class FakeRig:
 
 
 class RealNode:
-    def __init__(self, name: str, root: Path, cluster: TestCluster) -> None:
-        (root / "disks").mkdir(parents=True)
+    def __init__(
+        self, name: str, root: Path, cluster: TestCluster, definitions: Path, size: int = SIZE
+    ) -> None:
+        (root / "disks").mkdir(parents=True, exist_ok=True)
         directories = Directories(local=str(root / "disks"))
         self.storage = FileStorage(lambda: directories)
         self.exports = ExportDirectory(root / "export")
-        self.disk = file_disk(DiskId(WEB1.replace("1", name[0])), f"{root}/disks/disk", size=SIZE)
+        self.disk = file_disk(DiskId(WEB1.replace("1", name[0])), f"{root}/disks/disk", size=size)
         runs = root / "run"
         storages = Storages(
             {FileBacking: self.storage, DumpBacking: self.exports, StreamBacking: Streams(runs)},
             {},
         )
-        places = Places(search_path=(root.parent / "os",), runs=runs, logs=root / "logs")
+        places = Places(search_path=(definitions,), runs=runs, logs=root / "logs")
         self.copier = ProcessCopier(
             root / "copies", identity=cluster.identity(name), address=LOCALHOST,
             open_disk=storages.open,
@@ -151,10 +165,11 @@ class RealNode:
 class RealRig:
     def __init__(self, root: Path, cluster: TestCluster) -> None:
         self.root, self.cluster = root, cluster
+        (root / "go").touch()
         write_definition(root / "os/debian")
         self.script(Script.EXPORT, fails=False)
         self.script(Script.IMPORT, fails=False)
-        self.reals = {name: RealNode(name, root / name, cluster) for name in ADDRESSES}
+        self.reals = {name: RealNode(name, root / name, cluster, root / "os") for name in ADDRESSES}
         self.nodes: dict[str, Node] = {**self.reals}
 
     def peer(self, node: str) -> Peer:
@@ -177,15 +192,23 @@ class RealRig:
         return self.path(ALPHA).read_bytes() == self.path(BETA).read_bytes()
 
     def script(self, script: Script, *, fails: bool) -> None:
-        text = EXPORT if script is Script.EXPORT else IMPORT
+        text = EXPORT.format(root=self.root) if script is Script.EXPORT else IMPORT
         end = "; echo no mirror >&2; exit 1" if fails else ""
         write_script(self.root / "os/debian", script, f"set -o pipefail; {text}{end}")
+
+    def hold(self) -> None:
+        (self.root / "go").unlink()
+
+    def let_go(self) -> None:
+        (self.root / "go").touch()
 
     def restart_noded(self) -> None:
         for name in self.reals:
             shelf = self.root / name / "disks"
             shelf.rename(kept := self.root / name / "kept")
-            self.nodes[name] = self.reals[name] = RealNode(name, self.root / name, self.cluster)
+            self.nodes[name] = self.reals[name] = RealNode(
+                name, self.root / name, self.cluster, self.root / "os"
+            )
             shelf.rmdir()
             kept.rename(shelf)
 
@@ -210,12 +233,13 @@ def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Tell:
     return lambda story: run(_told(RealRig(tmp_path, TestCluster(tmp_path / "identities")), story))
 
 
-async def _told(rig: Rig, story: Story) -> None:
+async def _told(rig: Rig, story: Story, *, is_filled: bool = False) -> None:
     for node in rig.nodes.values():
         await node.storage.ensure_present(node.disk)
         await node.storage.attach(node.disk, Access.SOLE)
     await rig.nodes[BETA].exports.ensure_present(dump())
-    rig.fill()
+    if not is_filled:
+        rig.fill()
     try:
         await story(rig)
     finally:
@@ -223,6 +247,22 @@ async def _told(rig: Rig, story: Story) -> None:
             await node.systems.end(RUN)
             for copy in (COPY, OTHER):
                 await node.copier.end(copy)
+
+
+def move_by(os: str, definitions: Path, root: Path) -> None:
+    """Have definitions export the disk of alpha, and import it on a larger one of beta."""
+    rig = RealRig(root, cluster := TestCluster(root / "identities"))
+    for name, size in ((ALPHA, 8), (BETA, 12)):
+        rig.nodes[name] = RealNode(name, root / name, cluster, definitions, size)
+
+    async def story(rig: Rig) -> None:
+        assert (await exported(rig, os)).problem == ""
+        await begin_import(rig, os)
+        await fetched(rig, OTHER)
+        _, report = await ended(rig.nodes[BETA].systems, RUN)
+        assert report.problem == ""
+
+    run(_told(rig, story, is_filled=True), limit_s=60)
 
 
 def dump(*, is_finished: bool = False) -> DiskSpec:
@@ -235,30 +275,30 @@ def stream() -> DiskSpec:
     return DiskSpec(id=DiskId(WEB1.replace("1", "e")), instance=WEB1, size=MiB(1), backing=backing)
 
 
-def order(rig: Rig, node: str, script: Script) -> ScriptOrder:
+def order(rig: Rig, node: str, script: Script, os: str = "debian+stable") -> ScriptOrder:
     subject = Subject(
-        id=WEB1, name=InstanceName("web1"), os="debian+stable", primary_node=NodeName(node),
+        id=WEB1, name=InstanceName("web1"), os=os, primary_node=NodeName(node),
         ctime=1.5, mtime=2.5, hypervisor="kvm", disks=(rig.nodes[node].disk,),
     )  # fmt: skip
     return ScriptOrder(script=script, subject=subject, disk=0)
 
 
 async def begin(
-    rig: Rig, source: str, disk: DiskSpec, target: DiskSpec, *, copy: str = COPY, rate: int = 0
+    rig: Rig, source: str, disk: DiskSpec, target: DiskSpec, *, copy: str = COPY
 ) -> None:
     """Begin a copy from ``source`` to beta."""
-    offer = await rig.nodes[source].copier.offer(copy, disk, rig.peer(BETA), Compression.FAST, rate)
+    offer = await rig.nodes[source].copier.offer(copy, disk, rig.peer(BETA), Compression.FAST, 0)
     await rig.nodes[BETA].copier.fetch(copy, target, rig.peer(source), rig.host(source), offer)
 
 
-async def begin_export(rig: Rig, *, rate: int = 0) -> None:
-    await rig.nodes[ALPHA].systems.begin(RUN, order(rig, ALPHA, Script.EXPORT))
-    await begin(rig, ALPHA, stream(), dump(), rate=rate)
+async def begin_export(rig: Rig, os: str = "debian+stable") -> None:
+    await rig.nodes[ALPHA].systems.begin(RUN, order(rig, ALPHA, Script.EXPORT, os))
+    await begin(rig, ALPHA, stream(), dump())
 
 
-async def exported(rig: Rig) -> ScriptReport:
+async def exported(rig: Rig, os: str = "debian+stable") -> ScriptReport:
     """Export the disk of alpha, and finish the export on beta."""
-    await begin_export(rig)
+    await begin_export(rig, os)
     await fetched(rig)
     _, report = await ended(rig.nodes[ALPHA].systems, RUN)
     await rig.nodes[ALPHA].systems.end(RUN)
@@ -268,8 +308,8 @@ async def exported(rig: Rig) -> ScriptReport:
     return report
 
 
-async def begin_import(rig: Rig) -> None:
-    await rig.nodes[BETA].systems.begin(RUN, order(rig, BETA, Script.IMPORT))
+async def begin_import(rig: Rig, os: str = "debian+stable") -> None:
+    await rig.nodes[BETA].systems.begin(RUN, order(rig, BETA, Script.IMPORT, os))
     await begin(rig, BETA, dump(is_finished=True), stream(), copy=OTHER)
 
 
@@ -310,8 +350,10 @@ def test_a_script_that_fails_says_so_whatever_it_has_written(tell: Tell) -> None
 
 def test_both_go_on_while_noded_is_started_anew(tell: Tell) -> None:
     async def story(rig: Rig) -> None:
-        await begin_export(rig, rate=2)
+        rig.hold()
+        await begin_export(rig)
         rig.restart_noded()
+        rig.let_go()
         await fetched(rig)
         _, report = await ended(rig.nodes[ALPHA].systems, RUN)
         assert report.problem == ""
@@ -322,7 +364,8 @@ def test_both_go_on_while_noded_is_started_anew(tell: Tell) -> None:
 def test_what_broke_off_is_not_taken_up_again_but_begun_anew(tell: Tell) -> None:
     async def story(rig: Rig) -> None:
         alpha, beta = rig.nodes[ALPHA], rig.nodes[BETA]
-        await begin_export(rig, rate=1)
+        rig.hold()
+        await begin_export(rig)
         await seen(rig, lambda now: now.done)
         rig.break_off()
         with pytest.raises(BrokenOff):
@@ -336,6 +379,7 @@ def test_what_broke_off_is_not_taken_up_again_but_begun_anew(tell: Tell) -> None
             await begin(rig, ALPHA, stream(), dump())
         await alpha.systems.end(RUN)
         await beta.copier.end(COPY)
+        rig.let_go()
         await exported(rig)
         await begin_import(rig)
         await fetched(rig, OTHER)
