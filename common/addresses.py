@@ -3,6 +3,7 @@
 from common.errors import InvalidRequest
 
 _EVERYBODY = "255.255.255.255"
+AF_INET, AF_INET6 = 2, 10
 
 
 def check_ip(text: str, what: str) -> None:
@@ -44,3 +45,8 @@ def check_reachable_ip(text: str, what: str) -> None:
             f"“{text}” is the address of no single machine, which {what} has to be, as in "
             "192.0.2.7."
         )
+
+
+def address_family(ip: str) -> int:
+    """Return the number of an address's family, as Linux and Ganeti have it."""
+    return AF_INET6 if ":" in ip else AF_INET

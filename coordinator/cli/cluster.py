@@ -1,5 +1,7 @@
-"""``gnt-cluster``: getmaster, verify, queue, version."""
+"""``gnt-cluster``: getmaster, master-ping, export-config, queue, version."""
 
+import json
+import sys
 from collections.abc import Sequence
 
 from common.paths import Paths
@@ -31,6 +33,21 @@ def master_ping(command: str, words: Sequence[str]) -> int:
     with connect() as client:
         (master,) = client.call("QueryConfigValues", ["master_node"])
     tell(options, {"master": master}, f"The master {master} answers.")
+    return 0
+
+
+def export_config(command: str, words: Sequence[str]) -> int:
+    """``gnt-cluster export-config``: what Ganeti's programs know as ``config.data``."""
+    parser = Parser(
+        command,
+        "Print the whole configuration as JSON, in the form of Ganeti's config.data, and without "
+        "any secret.",
+    )
+    parser.parse_args(words)
+    with connect() as client:
+        told = client.call("ExportConfiguration")
+    json.dump(told, sys.stdout, indent=2, sort_keys=True, ensure_ascii=False)
+    print()
     return 0
 
 

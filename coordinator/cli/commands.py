@@ -66,6 +66,9 @@ AREAS = dict(
                     "print the command that makes a cluster of this policy", "show_specs:show_specs"
                 ),
                 "search-tags": Command("find tags of all objects", "tags:search_tags"),
+                "export-config": Command(
+                    "print the configuration, without secrets", "cluster:export_config"
+                ),
                 "version": Command("print the version", "cluster:version"),
                 "destroy": Command("end the cluster", "destroy:destroy"),
             },

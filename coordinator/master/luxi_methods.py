@@ -25,6 +25,7 @@ from coordinator.queries.classic import (
     query_tags,
 )
 from coordinator.queries.cluster_info import cluster_info
+from coordinator.queries.config_data import config_data
 from coordinator.queries.feed import Feed
 from coordinator.queries.query import query, query_fields
 from coordinator.queries.source import Source
@@ -70,6 +71,7 @@ class LuxiMethods:
             "QueryConfigValues": self._query_config_values,
             "QueryClusterInfo": self._query_cluster_info,
             "QueryTags": self._query_tags,
+            "ExportConfiguration": self._export_configuration,
             "SubmitJob": jobs.submit,
             "SubmitJobToDrainedQueue": jobs.submit_to_drained_queue,
             "SubmitManyJobs": jobs.submit_many,
@@ -129,6 +131,9 @@ class LuxiMethods:
 
     async def _query_cluster_info(self) -> Any:
         return cluster_info(self._store.state.config)
+
+    async def _export_configuration(self) -> Any:
+        return config_data(self._store.state)
 
     async def _query_tags(self, kind: str, name: str = "") -> Any:
         return query_tags(kind, name, self._store.state.config)

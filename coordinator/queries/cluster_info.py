@@ -16,13 +16,11 @@ from coordinator.state.config import Config
 
 # What Ganeti's clients expect to find of things that we do not have, or not yet.
 _NOT_OURS: dict[str, Any] = {
-    "blacklisted_os": [],
     "compression_tools": [],
     "data_collector_interval": {},
     "drbd_usermode_helper": None,
     "enabled_data_collectors": {},
     "enabled_user_shutdown": False,
-    "hidden_os": [],
     "install_image": "",
     "instance_communication_network": "",
     "max_tracked_jobs": 25,
@@ -63,11 +61,13 @@ def cluster_info(config: Config) -> dict[str, Any]:
             for name, kind in HYPERVISORS.items()
             if name in cluster.enabled_hypervisors
         },
-        "os_hvp": {},
+        "os_hvp": cluster.os_hvp,
+        "hidden_os": list(cluster.hidden_os),
+        "blacklisted_os": list(cluster.blacklisted_os),
         "beparams": {"default": to_builtins(settled(Backend, cluster.beparams))},
         "nicparams": {"default": to_builtins(settled(NicParameters, cluster.nicparams))},
         "ndparams": to_builtins(settled(NodeParameters, cluster.ndparams)),
-        "osparams": {},
+        "osparams": cluster.osparams,
         "diskparams": {
             template: to_builtins(settled(kind, cluster.diskparams.get(template, {})))
             for template, kind in DISK_PARAMETERS.items()

@@ -37,6 +37,7 @@ ASKED: list[tuple[str, list[Any]]] = [
     ("QueryConfigValues", [["cluster_name", "master_node", "drain_flag", "watcher_pause"]]),
     ("QueryClusterInfo", []),
     ("QueryTags", ["instance", "web1"]),
+    ("ExportConfiguration", []),
     ("SubmitJob", [[DELAY]]),
     ("WaitForJobChange", [2, ["summary"], None, 0, 10]),
     ("ChangeJobPriority", [2, -10]),

@@ -108,6 +108,7 @@ class Masked:
     """Values of the wire without what chance and the clock have in them."""
 
     _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+    _KEY = re.compile(r"\b[0-9a-f]{64}\b")
     _MAC = re.compile(r"\b([0-9a-f]{2}:){5}[0-9a-f]{2}\b")
 
     def __init__(self) -> None:
@@ -128,7 +129,8 @@ class Masked:
             case list():
                 return [self(each) for each in value]
             case str():
-                return self._MAC.sub("MAC", self._UUID.sub(self._numbered, value))
+                named = self._KEY.sub("KEY", self._UUID.sub(self._numbered, value))
+                return self._MAC.sub("MAC", named)
             case _:
                 return value
 

@@ -6,12 +6,11 @@ Ganeti's; lists have one entry a line.
 
 from collections.abc import Iterable
 
+from common.addresses import address_family
 from common.model.master_address import address_of
 from common.model.node import Node
 from common.version import VERSION
 from coordinator.state.config import Config
-
-AF_INET, AF_INET6 = 2, 10
 
 
 def ssconf_files(config: Config) -> dict[str, str]:
@@ -38,14 +37,14 @@ def ssconf_files(config: Config) -> dict[str, str]:
         "cluster_uuid": f"{cluster.uuid}\n",
         "enabled_user_shutdown": "False\n",
         "ganeti_paths": f"{cluster.ganeti_paths}\n",  # ours
-        "maintain_node_health": "False\n",
+        "maintain_node_health": f"{cluster.maintain_node_health}\n",
         "master_candidates_certs": _lines(
             f"{node.uuid}={node.key}" for node in candidates if node.key
         ),
         "networks": _lines(f"{each.uuid} {each.name}" for each in networks),
         "node_vm_capable": _lines(f"{node.name}={node.vm_capable}" for node in nodes),
         "nodegroups": _lines(f"{each.uuid} {each.name}" for each in config.sorted_groups()),
-        "primary_ip_family": f"{_family(config.master().primary_ip)}\n",
+        "primary_ip_family": f"{address_family(config.master().primary_ip)}\n",
         "release_version": f"{VERSION}\n",
         "hypervisor_list": _lines(cluster.enabled_hypervisors),
         "file_storage_dir": f"{cluster.file_storage_dir}\n",
@@ -58,11 +57,6 @@ def ssconf_files(config: Config) -> dict[str, str]:
             for name in cluster.enabled_hypervisors
         },
     }
-
-
-def _family(ip: str) -> int:
-    """Return the number of an address's family, as Linux and Ganeti have it."""
-    return AF_INET6 if ":" in ip else AF_INET
 
 
 def _names(nodes: Iterable[Node]) -> str:

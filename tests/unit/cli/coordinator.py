@@ -14,6 +14,7 @@ from common.luxi.framing import Decoder
 from common.paths import Paths
 from coordinator.queries.classic import config_values, query_jobs
 from coordinator.queries.cluster_info import cluster_info
+from coordinator.queries.config_data import config_data
 from coordinator.queries.query import query, query_fields
 from tests.unit.queries.cluster import STATE, source
 
@@ -35,6 +36,7 @@ class ScriptedCoordinator:
             "QueryJobs": lambda ids, fields: asyncio.run(query_jobs(ids, fields, self.source)),
             "QueryConfigValues": lambda names: config_values(names, STATE.config),
             "QueryClusterInfo": lambda: cluster_info(STATE.config),
+            "ExportConfiguration": lambda: config_data(STATE),
             "SubmitJob": self._submit,
             "SubmitManyJobs": lambda jobs: [[True, self._submit(job)] for job in jobs],
         }

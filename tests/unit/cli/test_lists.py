@@ -181,3 +181,9 @@ def test_an_answer_of_another_form_is_no_traceback(
     ran = run("gnt-node list")
     assert ran.code == 2
     assert "not of the form agreed on" in ran.err
+
+
+def test_the_whole_configuration_is_printed_as_json(run: Run) -> None:
+    said = json.loads(run("gnt-cluster export-config").out)
+    names = {node["name"] for node in said["nodes"].values()}
+    assert (said["cluster"]["cluster_name"], names) == ("test", {"alpha", "beta", "gamma"})
