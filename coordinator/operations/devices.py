@@ -19,7 +19,8 @@ from coordinator.state.config import Config
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _BOOLEANS: dict[object, bool] = {"yes": True, "no": False}
-_ASK = ("", "auto", "generate")
+AUTO = "auto"  # as a link: the cluster's
+_ASK = ("", AUTO, "generate")
 POOL = "pool"  # as an address: one of the network that is free
 
 MOST_DISKS, MOST_NICS = 16, 8  # Ganeti's
@@ -73,7 +74,7 @@ def with_provider_parameters(disk: Any) -> Any:
 class NicRequest(Order):
     """One ``--net``; what is left out comes from the cluster's parameters."""
 
-    mac: str = "auto"
+    mac: str = AUTO
     ip: str | None = ""
     mode: str | None = None
     link: str | None = None
@@ -106,7 +107,7 @@ class NicRequest(Order):
     def parameters(self) -> dict[str, Any]:
         told: dict[str, Any] = {
             "mode": self.mode,
-            "link": self.link or self.bridge,
+            "link": None if AUTO in (self.link, self.bridge) else self.link or self.bridge,
             "vlan": self.vlan,
         }
         told |= {"guarded": _BOOLEANS.get(self.guarded, self.guarded)}

@@ -4,12 +4,17 @@ import pytest
 
 from common.errors import InvalidRequest, NodeFailure
 from common.model.job import Status
+from common.names import NodeName
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.redist_conf import RedistConf
 from coordinator.operations.cluster.verify_group import VerifyGroup
-from tests.sim.settings import DISTRIBUTED, distribute
+from coordinator.operations.node.add import AddNode
+from coordinator.operations.node.modify import ModifyNode
+from tests.sim.settings import DISTRIBUTED, GAMMA, distribute
+from tests.sim.test_membership import add_delta
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.image import ip_of
 
 MODIFY = ModifyCluster(distributed_files=(DISTRIBUTED,))
 CODES = ("ECLUSTERFILECHECK", "ENODEFILECHECK")
@@ -55,6 +60,28 @@ def test_a_node_that_does_not_allow_it_keeps_no_other_from_its_copy() -> None:
             assert job.status is Status.SUCCESS
             assert any("beta has not got /etc/ceph" in entry.message for entry in job.ops[0].log)
             assert texts(cluster) == dict.fromkeys(("alpha", "gamma"), "[global]\n")
+
+    simulate(scenario())
+
+
+def test_a_node_that_comes_or_comes_back_gets_the_files_if_it_allows_that() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(strangers=2, candidates=2) as cluster:
+            distribute(cluster)
+            cluster.machines["epsilon"].paths.remote_rules.unlink()
+            await cluster.run(MODIFY)
+            await cluster.run(add_delta(cluster))
+            assert texts(cluster) == dict.fromkeys(("alpha", "delta"), "[global]\n")
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=True))
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=False))
+            assert texts(cluster) == dict.fromkeys(("alpha", "delta", "gamma"), "[global]\n")
+            epsilon = AddNode(
+                node_name=NodeName("epsilon"), primary_ip=ip_of("epsilon"),
+                token=str(cluster.machines["epsilon"].token),
+            )  # fmt: skip
+            job = await cluster.finished(await cluster.submit(epsilon))
+            assert job.status is Status.SUCCESS
+            assert any("epsilon has not got /etc/ceph" in entry.message for entry in job.ops[0].log)
 
     simulate(scenario())
 

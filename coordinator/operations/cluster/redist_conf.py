@@ -1,17 +1,17 @@
 """Have all nodes told again what they should know, and given the files that are the same on all."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from common.errors import GntError, InvalidRequest
+from common.errors import InvalidRequest
 from common.messages import Order
 from common.model.node import Node
-from common.names import NodeName
 from common.noderpc.files import Files
-from common.noderpc.remote import KeptFile, Remote
+from common.noderpc.remote import Remote
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
+from coordinator.operations.node.distribution import copy_file, log_failures
 from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.operations.step import Step, act
@@ -59,25 +59,10 @@ async def _publish(cluster: Cluster, plan: RedistPlan) -> None:
     told = await cluster.each(
         {n.name: cluster.call(Files, n).publish(files=files) for n in plan.nodes}
     )
-    _log_failures(cluster, told, "what it knows of the cluster")
+    log_failures(cluster, told, "what it knows of the cluster")
 
 
 def _copy(cluster: Cluster, plan: RedistPlan, path: str) -> Step:
-    """Copy one file of the master; its contents are in no journal."""
-
-    async def copy() -> None:
-        file: KeptFile | None = await cluster.call(Remote, plan.source).get(path=path)
-        if file is None:
-            raise InvalidRequest(f"{plan.source.name} has no {path} any more.")
-        others = [node for node in plan.nodes if node.uuid != plan.source.uuid]
-        told = await cluster.each({n.name: cluster.call(Remote, n).put(file=file) for n in others})
-        _log_failures(cluster, told, path)
-
-    return act(f"copy {path} to all nodes", copy)
-
-
-def _log_failures(cluster: Cluster, told: Mapping[NodeName, GntError | None], what: str) -> None:
-    """A node that refuses, or does not answer, keeps no other from its copy."""
-    for name, outcome in told.items():
-        if isinstance(outcome, GntError):
-            cluster.log(f"Node {name} has not got {what} anew: {outcome.message}")
+    return act(
+        f"copy {path} to all nodes", lambda: copy_file(cluster, plan.source, path, plan.nodes)
+    )

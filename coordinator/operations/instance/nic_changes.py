@@ -13,7 +13,7 @@ from common.model.parameters import DEFAULT, edited
 from common.names import InstanceName, NetworkId, NicId
 from coordinator.operations.addresses import Addresses
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.devices import MOST_NICS, NicRequest
+from coordinator.operations.devices import AUTO, MOST_NICS, NicRequest
 from coordinator.operations.instance.new_nic import with_addresses
 from coordinator.operations.instance.which import find_device, place_for
 from coordinator.operations.placement.numbers import free_addresses
@@ -29,6 +29,7 @@ _PARAMETERS = {
     "vlan": "vlan",
     "guarded": "guarded",
 }  # fmt: skip -- as asked for, and in ``nicparams``
+_LINKS = ("link", "bridge")
 
 
 class Action(StrEnum):
@@ -72,7 +73,7 @@ def changed_nics(
             place = place_for(nics, change.nic, kind="nic", name=name)
             now = cluster.now()
             new = Nic(uuid=NicId(cluster.new_uuid()), ctime=now, mtime=now, mac="")
-            asked = {"mac": "auto"} | change.values
+            asked = {"mac": AUTO} | change.values
             nics.insert(place, _modified(new, asked, addresses, config))
             continue
         index = find_device(nics, change.nic, kind="nic", name=name)
@@ -93,7 +94,7 @@ def _modified(nic: Nic, values: dict[str, Any], addresses: Addresses, config: Co
     told = {
         key: "" if value in (NONE, None) else value
         for key, value in values.items()
-        if value != DEFAULT
+        if not (value == DEFAULT or (value == AUTO and key in _LINKS))
     }
     reset = {_PARAMETERS[key]: DEFAULT for key in values.keys() - told.keys() & _PARAMETERS.keys()}
     if stray := values.keys() - told.keys() - _PARAMETERS.keys():

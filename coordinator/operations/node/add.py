@@ -19,6 +19,7 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import MasterCapable, SecondaryAddress, VmCapable
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.addresses import check_free
+from coordinator.operations.node.distribution import give_files
 from coordinator.operations.node.joining import check_joinable, join
 from coordinator.operations.node.pool import promote
 from coordinator.operations.node.readd import check_is_as_before, come_back, returning
@@ -33,6 +34,7 @@ class AddPlan(Order, kw_only=True):
 
     node: Node
     before: Node | None = None
+    files: tuple[str, ...] = ()  # that all nodes have
 
 
 @operation("OP_NODE_ADD")
@@ -92,17 +94,19 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
         check_name(self.node_name, "node")
         plan = self._returning(cluster) if self.readd else self._new(cluster)
         await check_joinable(cluster, plan.node, self.token)
-        return plan
+        return replace(plan, files=cluster.config.cluster.distributed_files)
 
     def recipe(self, cluster: Cluster, plan: AddPlan) -> Iterator[Step]:
         if plan.before is not None:
             yield from come_back(cluster, plan.before, plan.node, self.token)
+            yield from give_files(cluster, plan.node, plan.files)
             return
         yield from join(cluster, plan.node, self.token)
         regular = replace(plan.node, master_candidate=False)
         yield _record(cluster, regular)
         if plan.node.master_candidate:
             yield from promote(cluster, regular, plan.node)
+        yield from give_files(cluster, plan.node, plan.files)
 
     def result(self, plan: AddPlan) -> str:
         return plan.node.uuid

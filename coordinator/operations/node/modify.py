@@ -16,6 +16,7 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import MasterCapable, NodeArgument, SecondaryAddress, VmCapable
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.addresses import check_answers_at, check_free
+from coordinator.operations.node.distribution import give_files
 from coordinator.operations.node.links import MirrorLink, find_links, link_anew
 from coordinator.operations.node.pool import (
     change_node,
@@ -49,6 +50,7 @@ class ModifyPlan(Order, kw_only=True):
     after: tuple[Node, ...]  # the node itself first, then those promoted for it
     reachable: bool
     links: tuple[MirrorLink, ...] = ()  # that take another address
+    files: tuple[str, ...] = ()  # that all nodes have, for one that comes back
     now: float = 0.0
 
 
@@ -146,6 +148,7 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
             after=(after, *promoted),
             reachable=not after.offline,
             links=await find_links(cluster, before, after),
+            files=config.cluster.distributed_files if before.offline else (),
             now=cluster.now(),
         )
 
@@ -167,6 +170,7 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
             yield erase_state(cluster, after)
         if before.offline and plan.reachable:
             yield clear_remnants(cluster, after)
+            yield from give_files(cluster, after, plan.files)
 
     def result(self, plan: ModifyPlan) -> list[list[Any]]:
         before, after = plan.before[0], plan.after[0]

@@ -2,6 +2,7 @@
 
 from common.names import NodeName
 from common.noderpc.programs import OobCommand
+from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.fence import FenceNode
@@ -18,7 +19,7 @@ from coordinator.operations.node.rename import RenameNode
 from coordinator.operations.node.repair_storage import RepairStorage
 from coordinator.operations.node.restricted import RunRestricted
 from coordinator.operations.node.storage_units import UnitType
-from tests.sim.settings import BETA, DELTA, GAMMA, WEB1, mirrored
+from tests.sim.settings import BETA, DELTA, DISTRIBUTED, GAMMA, WEB1, distribute, mirrored
 from tests.support.cluster import SimulatedCluster
 from tests.support.image import GROUP, ip_of
 from tests.support.seeds import is_thorough
@@ -50,6 +51,13 @@ async def gamma_drained(cluster: SimulatedCluster) -> None:
 
 async def gamma_offline(cluster: SimulatedCluster) -> None:
     await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+
+
+async def gamma_offline_without_a_file(cluster: SimulatedCluster) -> None:
+    """Have gamma offline, and a file on alpha that all nodes are to have."""
+    distribute(cluster)
+    await cluster.run(ModifyCluster(distributed_files=(DISTRIBUTED,)))
+    await gamma_offline(cluster)
 
 
 async def gamma_off_by_a_program(cluster: SimulatedCluster) -> None:
@@ -105,7 +113,7 @@ STORIES = {
     ),
     "mark offline": Story(ModifyNode(node_name=GAMMA, offline=True), concerned="gamma"),
     "mark online": Story(
-        ModifyNode(node_name=GAMMA, offline=False), gamma_offline, concerned="gamma",
+        ModifyNode(node_name=GAMMA, offline=False), gamma_offline_without_a_file, concerned="gamma",
         uncertain=ABOUT_GAMMA,
     ),
     "demote": Story(

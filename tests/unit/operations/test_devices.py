@@ -84,5 +84,7 @@ def test_only_what_is_told_of_a_nic_is_kept() -> None:
     assert _nic().parameters() == {}
     assert _nic(link="br1", mode="bridged").parameters() == {"link": "br1", "mode": "bridged"}
     assert _nic(bridge="br2").parameters() == {"link": "br2"}
+    assert _nic(bridge="auto", mode="bridged").parameters() == {"mode": "bridged"}
+    assert _nic(link="auto").parameters() == {}
     assert _nic(guarded="no").parameters() == _nic(guarded=False).parameters()
     assert _nic(guarded="yes").parameters() == {"guarded": True}
