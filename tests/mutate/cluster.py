@@ -88,8 +88,7 @@ CLUSTER = (
     Fault(
         "file of the wrong master", "files come from who was master when it was asked for",
         "coordinator/operations/cluster/redist_conf.py",
-        "cluster.call(Remote, plan.source).get",
-        "cluster.call(Remote, cluster.config.master()).get",
+        "copy_file(cluster, plan.source,", "copy_file(cluster, cluster.config.master(),",
         ("tests/sim/test_operations.py redistribute",),
     ),
     Fault(
