@@ -144,3 +144,13 @@ def test_a_chunk_that_is_damaged_is_not_written(met: Met) -> None:
     again.say(Heard())
     assert met.ended().fetched.has_ended
     assert met.disk.read_bytes() == b"".join(DATA)
+
+
+def test_who_brings_more_than_fits_hears_that_it_does_not(met: Met) -> None:
+    line, _ = met.visit()
+    line.say(Welcome(size=3 * CHUNK, begin=0))
+    for index, data in enumerate([*DATA, DATA[0]]):
+        line.send(Frame(Kind.PLAIN, index, CHUNK, chunks.sum_of(data)), data)
+    line.send(Frame(Kind.END, 3, 0, NO_SUM), b"")
+    assert "data beyond that" in line.hear(Verdict).problem
+    assert met.disk.read_bytes() == b"".join(DATA)  # and the disk is no larger

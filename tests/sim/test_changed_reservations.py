@@ -16,13 +16,14 @@ from coordinator.operations.instance.change_group import ChangeGroup
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
 from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.reserve import ReserveInstance
 from coordinator.operations.node.evacuate import EvacuateNode
 from coordinator.operations.node.migrate import MigrateNode
 from tests.sim.reserving import OWN_MIB, order, web1
-from tests.sim.settings import DELTA, GAMMA, WEB1, added, create, disk, mirrored
+from tests.sim.settings import DELTA, GAMMA, WEB1, added, changed, create, disk, mirrored
 from tests.sim.stories.group import OTHER, another_group
 from tests.sim.stories.reserved import COMMIT, reserved
 from tests.support.clock import simulate
@@ -49,11 +50,29 @@ def test_what_is_reserved_is_told_bit_by_bit_and_made_at_last() -> None:
             assert len({each.port for each in numbers if isinstance(each, DrbdBacking)}) == 2
             await cluster.run(replace(change, disks=(disk("remove", 0),), beparams={"vcpus": 2}))
             await cluster.run(replace(change, nics=(added(-1),), os_name="noop", expires="never"))
+            await cluster.run(replace(change, nics=(changed(0, {"ip": "192.0.2.77"}),)))
             await cluster.run(RenameInstance(instance_name=uuid, new_name=WEB1))
             made = await cluster.run(replace(COMMIT, no_install=True))
             assert made == ["gamma", "beta"]
             assert [each.size for each in disks_of(cluster, WEB1)] == [32]
             assert await cluster.run(VerifyGroup(group_name="default")) is True
+
+    simulate(scenario())
+
+
+def test_a_reservation_is_given_more_time_or_all_of_it() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await web1(cluster, order("web1", pnode="gamma"))
+            forget = RemoveInstance(instance_name=WEB1, if_expired=True)
+            for expires in ("60s", "120s", "never"):
+                await cluster.run(ModifyInstance(instance_name=WEB1, expires=expires))
+                with pytest.raises(Conflict):
+                    await cluster.run(forget)
+                await cluster.settle(70.0)
+            await cluster.run(ModifyInstance(instance_name=WEB1, expires="60s"))
+            await cluster.settle(61.0)
+            await cluster.run(forget)
 
     simulate(scenario())
 

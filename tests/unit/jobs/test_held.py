@@ -105,7 +105,7 @@ def test_jobs_of_a_reason_that_limits_wait_for_one_another_and_for_no_others() -
 @pytest.mark.parametrize(
     "reason",
     [" rate-limit:1:x", "rate-limit:0:x", "rate-limit:-1:x", "rate-limit:one:x", "rate-limit::x",
-     "rate-limit:²:x", f"rate-limit:{'9' * 5000}:x", "Rate-Limit:1:x"],
+     "1", "1:x", "rate-limit:²:x", f"rate-limit:{'9' * 5000}:x", "Rate-Limit:1:x"],
 )  # fmt: skip
 def test_a_reason_of_another_form_limits_nothing(reason: str) -> None:
     held = Held()

@@ -1,11 +1,14 @@
 """What one address asks does not cost the others."""
 
 from http import HTTPStatus
+from itertools import count
 
 import pytest
 
 from coordinator.rapi.failures import Refusal
-from coordinator.rapi.limits import GUESSES, JOBS, Limits
+from coordinator.rapi.limits import GUESSES, JOBS, MOST_SOURCES, Limits
+
+OTHERS = (f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}" for number in count())
 
 
 class Clock:
@@ -56,4 +59,14 @@ def test_nobody_fills_the_queue_without_having_logged_in() -> None:
 def test_without_a_limit_nobody_waits() -> None:
     limits = Limits(0, Clock())
     for _ in range(1000):
+        limits.check("192.0.2.1")
+
+
+def test_who_goes_on_guessing_is_not_forgotten_for_all_who_come_meanwhile() -> None:
+    limits = Limits(0, Clock())
+    for _ in range(int(GUESSES)):
+        limits.failed("192.0.2.1")
+        for _ in range(MOST_SOURCES // int(GUESSES) + 1):
+            limits.failed(next(OTHERS))
+    with pytest.raises(Refusal, match="wrong passwords"):
         limits.check("192.0.2.1")
