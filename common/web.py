@@ -12,6 +12,8 @@ from aiohttp.web_response import Response, StreamResponse
 from aiohttp.web_server import Server
 from aiohttp.web_ws import WebSocketResponse
 
+from common.chunked import Chunks, is_coded, is_in_chunks, with_length
+
 LONGEST_HEAD = 8192  # bytes of a request before its body
 MOST_AHEAD = 2  # requests that may come before the first of them is answered
 ANSWER_S = 0.01  # for the answer to a refused request to get out
@@ -34,7 +36,7 @@ __all__ = (
 )
 
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,15})[ \t]*\r\n", re.IGNORECASE)
-_CHUNKED = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
+_EXPECTS = re.compile(rb"\r\nexpect:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
 
 
 Explain = Callable[[int, str], tuple[bytes, str]]  # of a status, and why: a body, and its type
@@ -53,19 +55,23 @@ class BoundedServer(Server):
         *,
         idle_s: float,
         most_body: int | None = None,
+        most_in_chunks: int = 0,
         explain: Explain = _in_plain_text,
     ) -> None:
         """Answer with ``handle``; close what sends no whole request head for ``idle_s``.
 
         Bodies of more than ``most_body`` bytes are refused unseen; ``explain`` says so to clients.
+        Those that do not tell their length are waited for, up to ``most_in_chunks`` bytes.
         """
         super().__init__(handle)
         self._idle_s, self._most_body, self._explain = idle_s, most_body, explain
+        self._most_in_chunks = most_in_chunks
 
     def __call__(self) -> RequestHandler:
         return BoundedHandler(
             self,
             most_body=self._most_body,
+            most_in_chunks=self._most_in_chunks,
             explain=self._explain,
             loop=self._loop,
             access_log=None,
@@ -78,18 +84,29 @@ class BoundedServer(Server):
 class BoundedHandler(RequestHandler):
     """Looks at the frame of requests before aiohttp does, whose parser takes what it gets.
 
-    A head is passed on when all of it is there. Bodies have to tell their length: all of our
-    callers do, and a body in a million pieces is a million pieces of work.
+    A head is passed on when all of it is there. Bodies have to tell their length, or are short:
+    a body in a million pieces is a million pieces of work.
     """
 
-    __slots__ = ("_body_left", "_explain", "_head", "_is_refused", "most_body")
+    __slots__ = (
+        "_body_left", "_chunks", "_explain", "_head", "_head_before_chunks", "_is_refused",
+        "_most_in_chunks", "most_body",
+    )  # fmt: skip
 
     def __init__(
-        self, *arguments: Any, most_body: int | None, explain: Explain, **named: Any
+        self,
+        *arguments: Any,
+        most_body: int | None,
+        most_in_chunks: int,
+        explain: Explain,
+        **named: Any,
     ) -> None:
         super().__init__(*arguments, **named)
         self._explain = explain
         self.most_body = most_body  # bytes; None: whatever the handler reads
+        self._most_in_chunks = most_in_chunks
+        self._chunks: Chunks | None = None  # of a body that does not tell its length
+        self._head_before_chunks = b""
         self._head = bytearray()
         self._body_left = 0
         self._is_refused = False
@@ -103,6 +120,8 @@ class BoundedHandler(RequestHandler):
                 body, data = data[: self._body_left], data[self._body_left :]
                 self._body_left -= len(body)
                 super().data_received(body)
+            elif self._chunks:
+                data = self._take_chunks(self._chunks, data)
             else:
                 data = self._take_head(data)
 
@@ -120,16 +139,45 @@ class BoundedHandler(RequestHandler):
         self._head.clear()
         told = _LENGTH.search(head)
         length = int(told[1]) if told else 0
-        is_long = self.most_body is not None and length > self.most_body
-        if is_long or _CHUNKED.search(head) or len(self._messages) >= MOST_AHEAD:
+        if self._is_too_much(head, length, tells_length=told is not None):
             self._refuse()
-        else:
-            self._body_left = length
-            super().data_received(head)
-            if self._upgraded and others:
-                super().data_received(others)
-                return b""
+            return others
+        self._encourage(head)
+        if is_in_chunks(head):
+            self._chunks, self._head_before_chunks = Chunks(self._most_in_chunks), head
+            return others
+        self._body_left = length
+        super().data_received(head)
+        if self._upgraded and others:
+            super().data_received(others)
+            return b""
         return others
+
+    def _is_too_much(self, head: bytes, length: int, *, tells_length: bool) -> bool:
+        """Tell whether a request is refused for its frame: its body is too long, or unbounded."""
+        if len(self._messages) >= MOST_AHEAD:
+            return True
+        if is_coded(head):
+            return tells_length or not self._most_in_chunks or not is_in_chunks(head)
+        return self.most_body is not None and length > self.most_body
+
+    def _take_chunks(self, chunks: Chunks, data: bytes) -> bytes:
+        """Take the part of ``data`` that is of a body in chunks, and return the others."""
+        try:
+            body, others = chunks.feed(data)
+        except ValueError:
+            self._refuse()
+            return b""
+        if body is not None:
+            self._chunks = None
+            super().data_received(with_length(self._head_before_chunks, len(body)) + body)
+        return others
+
+    def _encourage(self, head: bytes) -> None:
+        """Say that the body may come, to a client that waits a second or so for such a word."""
+        is_answering = self._current_request is not None or self._messages
+        if _EXPECTS.search(head) and not is_answering and self.transport is not None:
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def handle_error(
         self,

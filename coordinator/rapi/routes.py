@@ -202,6 +202,7 @@ class Router:
         Raises:
             Refusal: there is no such path, or nothing of that method there.
         """
+        path = path.removesuffix("/") or "/"  # some clients end a path with one
         methods = self._plain.get(path)
         if methods is None:
             methods = next((m for pattern, m in self._named if pattern.match(path)), None)

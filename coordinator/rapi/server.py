@@ -11,6 +11,7 @@ from coordinator.rapi.failures import refused, told
 
 IDLE_S = 75.0  # until a connection is closed on which nothing is asked
 LARGEST_BODY = 8 << 20
+LARGEST_IN_CHUNKS = 256 << 10  # of a body that does not tell its length, as many clients send it
 MOST, MOST_FROM_ONE = 512, 384
 
 
@@ -24,7 +25,13 @@ class Clients(web.BoundedServer):
     def __init__(
         self, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], most: int = MOST
     ) -> None:
-        super().__init__(handle, idle_s=IDLE_S, most_body=LARGEST_BODY, explain=_in_json)
+        super().__init__(
+            handle,
+            idle_s=IDLE_S,
+            most_body=LARGEST_BODY,
+            most_in_chunks=LARGEST_IN_CHUNKS,
+            explain=_in_json,
+        )
         self._places: Places[web.RequestHandler] = Places(most, min(most, MOST_FROM_ONE))
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:

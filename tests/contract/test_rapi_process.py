@@ -132,12 +132,45 @@ def test_a_new_certificate_is_used_without_a_restart(rapi: RapiProcess) -> None:
         assert time.monotonic() < until
 
 
+def test_a_body_in_chunks_is_taken_and_so_is_what_comes_behind_it(rapi: RapiProcess) -> None:
+    head = b"GET /2/info HTTP/1.1\r\nHost: rapi\r\nTransfer-Encoding: chunked\r\n"
+    head += b"Content-Type: application/json; charset=utf-8\r\n\r\n"
+    with connection(rapi) as secure:
+        for text, is_right in ((b"{}", True), (b"[", False), (b'{"a": 1}', True)):
+            for piece in (head, b"%x\r\n%b\r\n" % (len(text), text), b"0\r\n\r\n"):
+                secure.sendall(piece)
+            answer = parse_answer(secure.recv(4096))
+            assert answer.status in ({502, 503} if is_right else {400})
+            assert (b"parse JSON" in answer.text) != is_right
+        secure.sendall(b"GET /version HTTP/1.1\r\nHost: rapi\r\n\r\n")
+        assert parse_answer(secure.recv(4096)).text == b"2"
+
+
+def test_a_client_that_waits_to_be_asked_for_its_body_is_asked_at_once(rapi: RapiProcess) -> None:
+    with connection(rapi) as secure:
+        secure.sendall(
+            b"PUT /2/modify HTTP/1.1\r\nHost: rapi\r\nExpect: 100-continue\r\n"
+            b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n"
+        )
+        assert secure.recv(4096).startswith(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+def test_a_path_may_end_with_a_slash(rapi: RapiProcess) -> None:
+    for path in ("/version", "/version/", "/", "//"):
+        assert ask(rapi, path).status == 200
+    assert ask(rapi, "/version//").status == 404
+
+
 @pytest.mark.parametrize(
     "request_text",
     [
         b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n",
         b"POST /2/instances HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n",
-        b"POST /2/instances HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST /2/instances HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        b"POST /2/instances HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"
+        b"Content-Length: 5\r\n\r\n0\r\n\r\n",
+        b"POST /2/instances HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n40001\r\n",
+        b"POST /2/instances HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
         b"GET /version HTTP/1.1\r\n\r\n",
         b"nonsense\r\n\r\n",
         b"\x00\r\n\r\n",

@@ -39,7 +39,7 @@ def test_handler_is_named_as_in_ganetis_trail(method: str, path: str, expected: 
     ("method", "path", "status"),
     [
         ("GET", "/2/nope", HTTPStatus.NOT_FOUND),
-        ("GET", "/2/nodes/", HTTPStatus.NOT_FOUND),
+        ("GET", "/2/nodes//", HTTPStatus.NOT_FOUND),
         ("GET", "/2/nodes/a/b/c", HTTPStatus.NOT_FOUND),
         ("GET", "/2/nodes/a%2fb", HTTPStatus.NOT_FOUND),
         ("GET", "/2/jobs/x", HTTPStatus.NOT_FOUND),
@@ -52,3 +52,9 @@ def test_what_is_not_there_is_refused(method: str, path: str, status: HTTPStatus
     with pytest.raises(Refusal) as refused:
         Router().find(method, path)
     assert refused.value.status is status
+
+
+@pytest.mark.parametrize("path", ["/2", "/2/nodes", "/2/nodes/beta/role", "/2/jobs/1", "/version"])
+def test_a_slash_at_the_end_changes_nothing(path: str) -> None:
+    route, named = Router().find("GET", path)
+    assert Router().find("GET", f"{path}/") == (route, named)
