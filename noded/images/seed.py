@@ -14,6 +14,8 @@ LABEL = "CIDATA"
 OF_FIRST_BOOT = (
     "user", "ssh_key", "password", "hostname", "user_data", "prefix", "gateway", "nameservers",
 )  # fmt: skip
+# Younger words for it, as routes to “default” or “::/0”, Debian 12's cloud-init does not take.
+_GATEWAYS = {4: "gateway4", 6: "gateway6"}
 _PREFIXES = {4: 24, 6: 64}  # where nobody says otherwise
 
 
@@ -75,7 +77,8 @@ def _nics(told: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
         own: dict[str, Any] = {"addresses": [_with_prefix(address, told, index)]}
         gateway = told.get(f"NIC_{index}_NETWORK_GATEWAY", "")
         if gateway := gateway or (told.get("OSP_GATEWAY", "") if index == 0 else ""):
-            own["routes"] = [{"to": "default", "via": _address(gateway, "gateway")}]
+            via = _address(gateway, "gateway")
+            own[_GATEWAYS[ip_address(via).version]] = via
         if servers := told.get("OSP_NAMESERVERS", "").replace(",", " ").split():
             own["nameservers"] = {"addresses": [_address(each, "nameservers") for each in servers]}
         yield f"nic{index}", nic | own

@@ -51,7 +51,7 @@ def test_nics_have_the_addresses_of_the_instance() -> None:
         "nic0": {
             "match": {"macaddress": "aa:00:00:00:00:01"},
             "addresses": ["192.0.2.7/24"],
-            "routes": [{"to": "default", "via": "192.0.2.1"}],
+            "gateway4": "192.0.2.1",
             "nameservers": {"addresses": ["192.0.2.2", "2001:db8::1"]},
         },
         "nic1": {"match": {"macaddress": "aa:00:00:00:00:02"}, "dhcp4": True},
