@@ -38,6 +38,7 @@ class Cluster(Entity, kw_only=True):
     master_netdev: str = ""  # of the master, where that address is
     master_netmask: int | None = None  # length of its prefix; None: the address is alone
     master_ip_active: bool = True
+    uid_pool: tuple[tuple[int, int], ...] = ()  # for guests with security_model=pool
     volume_group_name: str = ""  # of each node; where disks are logical volumes
     file_storage_dir: str = ""
     shared_file_storage_dir: str = ""

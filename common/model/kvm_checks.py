@@ -11,6 +11,7 @@ from common.model.kvm_words import Accelerator, BootOrder, DiskAio, DiskCache, F
 
 # Ways in which QEMU can move a guest that we do not always have it use, or never switch off.
 _MIGRATION_CAPS = frozenset({"auto-converge", "xbzrle"})
+POOL = "pool"  # of user ids
 _POST_COPY = "postcopy-ram"
 USB_DEVICES = ("keyboard", "mouse", "tablet", "wacom-tablet")
 LOOPBACK = ("127.0.0.1", "::1")
@@ -26,7 +27,6 @@ _REFUSED = {
     "floppy_image_path": ("", "guests have no floppy drives: give it a CD image"),
     "kvm_pci_reservations": (12, "which places there are for disks and nics is fixed"),
     "security_domain": ("", "each guest is run by a user of its own in any case"),
-    "security_model": ("none", "each guest is run by a user of its own in any case"),
     "spice_tls_ciphers": ("HIGH:-DES:-3DES:-EXPORT:-DH", "displays are not encrypted; use ssh"),
     "spice_use_tls": (False, "displays are not encrypted; use ssh to reach it"),
     "use_chroot": (False, "QEMU opens no files by itself, and has no rights to any"),
@@ -63,6 +63,11 @@ def _problems(parameters: KvmDeclared) -> Iterator[str]:
 
 
 def _of_starts(parameters: KvmDeclared) -> Iterator[str]:
+    if parameters.security_model not in ("none", POOL):
+        yield (
+            f"security_model cannot be “{parameters.security_model}”: each guest is run by a user "
+            "of its own in any case, with “pool” by one of the cluster's pool"
+        )
     if parameters.initrd_path and not parameters.kernel_path:
         yield "initrd_path is set but kernel_path is not; set both or neither"
     if parameters.boot_order is BootOrder.CDROM and not parameters.cdrom_image_path:

@@ -17,6 +17,7 @@ from common.errors import InvalidRequest
 from common.messages import Order, from_builtins
 from common.model.hypervisors import check_hypervisor
 from common.model.template import DiskTemplate
+from common.model.uid_pool import UidPool, with_uids
 
 _VOLUME_GROUP = re.compile(r"[A-Za-z0-9_+.][A-Za-z0-9_+.-]{0,126}")  # Source: lvm(8)
 _DEVICE = re.compile(r"[A-Za-z0-9_.@-]{1,15}")  # Source: dev_valid_name of Linux, without slashes
@@ -35,6 +36,7 @@ class Settings(Order, omit_defaults=True):
     master_netmask: Annotated[int, Meta(ge=1, le=128)] | None = None
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[DiskTemplate, ...] | None = None
+    uid_pool: UidPool | None = None
     volume_group_name: str | None = None
     file_storage_dir: str | None = None
     shared_file_storage_dir: str | None = None
@@ -57,6 +59,7 @@ class Settings(Order, omit_defaults=True):
             values = getattr(self, field)
             if values is not None and (not values or len(set(values)) < len(values)):
                 raise ValueError(f"{field} names at least one, and each once")
+        with_uids(self.uid_pool or (), ())
         if self.volume_group_name and not _VOLUME_GROUP.fullmatch(self.volume_group_name):
             raise ValueError(f"“{self.volume_group_name}” is no name of a volume group")
         for field in ("file_storage_dir", "shared_file_storage_dir", "gluster_storage_dir"):

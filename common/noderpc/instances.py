@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from common.messages import Order, Report
+from common.model.uid_pool import UidPool
 from common.names import (
     DiskId,
     Few,
@@ -40,6 +41,7 @@ class GuestSpec(Order):
     disks: tuple[DiskSpec, ...] = ()  # as the guest gets them, in this order
     nics: tuple[NicSpec, ...] = ()
     parameters: dict[str, Any] = {}  # of the hypervisor, see common.model.parameters
+    users: UidPool = ()  # the cluster's, one of whom shall run it; where that is wanted
     port: int = 0  # TCP, where its display is offered; 0: at the first that is free
     # Where disks and nics are in the machine of the guest that runs and comes from another node;
     # others get free ones, in their order.

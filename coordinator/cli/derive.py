@@ -15,6 +15,7 @@ from common.messages import Order
 from common.model.disk_parameters import DISK_PARAMETERS
 from common.model.hypervisors import HYPERVISORS
 from common.model.parameters import Backend, NicParameters, NodeParameters
+from common.model.uid_pool import parse_uid_pool
 from coordinator.cli.address import find_address
 from coordinator.cli.keyval import (
     parse_changes,
@@ -122,6 +123,7 @@ _METAVARS = {
     Syntax.NUMBERED: "N[:NAME=VALUE,…]",
     Syntax.PEM_FILE: "FILE",
     Syntax.SECRET_FILE: "FILE",
+    Syntax.UIDS: "FIRST-LAST,…",
     Syntax.YES_NO: "yes|no",
 }
 
@@ -226,6 +228,7 @@ _READ: dict[Syntax, Callable[[Any], Any]] = {
     Syntax.PEM_FILE: read_whole,
     Syntax.POLICY: read_policy,
     Syntax.SECRET_FILE: read_secret,
+    Syntax.UIDS: parse_uid_pool,
     Syntax.WORDS: list,
     Syntax.YES_NO: read_yes_no,
 }

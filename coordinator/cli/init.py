@@ -36,6 +36,7 @@ from coordinator.operations.cluster.fields import (
     SharedFileDirectory,
     VolumeGroup,
 )
+from coordinator.operations.cluster.uid_pool import UidPoolOption
 from coordinator.operations.fields import DiskParametersOption, SecondaryAddress
 from coordinator.operations.parameter import Syntax, argument, option
 
@@ -64,6 +65,7 @@ class Words(Order, kw_only=True):
     ] = None
     secondary_ip: SecondaryAddress = None
     candidate_pool_size: PoolSize = 5
+    uid_pool: UidPoolOption = None
     enabled_hypervisors: EnabledHypervisors = ("kvm",)
     enabled_disk_templates: EnabledTemplates = ("sharedfile", "file", "diskless")
     vg_name: VolumeGroup = ""

@@ -22,10 +22,6 @@ ANY = "*"  # as a value: whatever is given, it asks for nothing here
 _NO = ("no", "n", "false", "False", "0", "")
 
 _STATES = Refused("Nodes tell themselves what they have; nothing is kept of it.")
-_USERS = Refused(
-    "Root of each node says which user ids guests may have, by “users FIRST-LAST” in "
-    "/etc/gantry/guests."
-)
 _SPECS = Refused("Sizes are given with --ipolicy-bounds-specs and --ipolicy-std-specs.")
 _SSH = Refused("The cluster has no ssh keys.", (ANY,))
 _NO_SSH = Refused("The cluster has no ssh keys; nodes know each other by their certificates.")
@@ -39,7 +35,6 @@ _OF_CLUSTER = {
     "--hypervisor-state": _STATES,
     "--install-image": Refused("Give “-o image” to “gnt-instance add”.", ("",)),
     "--prealloc-wipe-disks": Refused("New disks are zeros in any case.", (ANY,)),
-    "--uid-pool": _USERS,
     "--use-external-mip-script": Refused("The kernel itself has the master's address.", _NO),
     "--user-shutdown": Refused(
         "A guest that shuts itself down is started again; “gnt-instance shutdown” says otherwise.",
@@ -85,8 +80,6 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
     },
     "gnt-cluster modify": {
         **_OF_CLUSTER,
-        "--add-uids": _USERS,
-        "--remove-uids": _USERS,
         "--data-collector-interval": Refused("gantry-monitor looks when it is asked."),
         "--enabled-data-collectors": Refused(
             "gantry-monitor has all collectors; who asks chooses among them."

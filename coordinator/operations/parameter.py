@@ -36,6 +36,7 @@ class Syntax(StrEnum):
     POLICY = "policy"  # --ipolicy-vcpu-ratio=4 and the like -> a dict, as Ganeti writes policies
     WORDS = "words"  # the words that are left -> ["a", "b"]
     LIST = "list"  # a,b -> ["a", "b"]
+    UIDS = "uids"  # 70000-70099,70200 -> [[70000, 70099], [70200, 70200]]
     ADDRESS = "address"  # an IP address, or a host name that leads to one
     SECRET_FILE = "secret-file"  # noqa: S105 -- a file name, or - for standard input
     PEM_FILE = "pem-file"  # the same, and all of it

@@ -13,6 +13,7 @@ from common.messages import to_builtins
 from common.model.disk import Disk
 from common.model.hypervisors import HYPERVISORS, check_hypervisor, queues_of
 from common.model.instance import Instance
+from common.model.kvm_checks import POOL
 from common.model.nic import Nic
 from common.model.parameters import DEFAULT, Backend, Layer, NicParameters, filled, settled, sound
 from common.names import NodeId
@@ -122,6 +123,7 @@ def guest_spec(
         disks=tuple(disk_spec(config, instance, disk) for disk in disks),
         nics=tuple(replace(nic_spec(config, instance, nic, here), queues=queues) for nic in nics),
         parameters=told,
+        users=config.cluster.uid_pool if told.get("security_model") == POOL else (),
         port=instance.network_port,
     )
 

@@ -30,7 +30,6 @@ _NOT_OURS: dict[str, Any] = {
     "reserved_lvs": [],
     "ssh_key_bits": 2048,
     "ssh_key_type": "rsa",
-    "uid_pool": [],
     "use_external_mip_script": False,
     "zeroing_image": "",
 }
@@ -87,6 +86,7 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "default_iallocators": {k: list(v) for k, v in cluster.default_iallocators.items()},
         "default_iallocator_params": cluster.default_iallocator_params,
         "mac_prefix": cluster.mac_prefix,
+        "uid_pool": [list(each) for each in cluster.uid_pool],
         "distributed_files": list(cluster.distributed_files),  # ours
         "master_ip": cluster.master_ip,  # these two are ours
         "master_ip_active": cluster.master_ip_active,

@@ -18,10 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.errors import NodeFailure
+from common.model.uid_pool import HIGHEST, LOWEST
 
 _USERS = re.compile(r"(\d{1,10})-(\d{1,10})")
-_LOWEST_USER = 1000  # below are the system's
-_HIGHEST_USER = (1 << 32) - 3  # the two above mean “nobody” and “no change”
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _LONGEST_PASSWORD = 8  # of VNC, which leaves out the rest (RFC 6143, 7.2.2)
 
@@ -91,7 +90,7 @@ def parse_rules(text: str, *, source: str) -> Rules:
             case _:
                 raise NodeFailure(
                     f"Line {number} of {source} is none of “program /PATH”, “image /PATH”, "
-                    f"“secret /PATH”, “extra allowed” and “users FIRST-LAST” (from {_LOWEST_USER} "
+                    f"“secret /PATH”, “extra allowed” and “users FIRST-LAST” (from {LOWEST} "
                     "on); no guest is started before it is mended.",
                     path=source,
                 )
@@ -257,4 +256,4 @@ def _read_users(text: str) -> range | None:
     if match is None:
         return None
     first, last = int(match[1]), int(match[2])
-    return range(first, last + 1) if _LOWEST_USER <= first <= last <= _HIGHEST_USER else None
+    return range(first, last + 1) if LOWEST <= first <= last <= HIGHEST else None

@@ -6,12 +6,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from common.errors import GntError, NodeFailure
 from common.names import InstanceId, InstanceName
-from common.noderpc.instances import GuestState
+from common.noderpc.instances import GuestSpec, GuestState
 from common.tls.context import KEY
 from noded.hypervisor.kvm.user import NOBODY, ROOT
 from noded.hypervisor.rules import Rules
@@ -28,6 +29,7 @@ from tests.support.hypervisors import (
 )
 
 WEB2 = InstanceId("22222222-0000-4000-8000-000000000002")
+WEB3 = InstanceId("33333333-0000-4000-8000-000000000003")
 CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
 
@@ -242,3 +244,47 @@ def run_by(user: int, program: str, *arguments: Path) -> str:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     return done.stdout + done.stderr
+
+
+def of_pool(rig: KvmRig, *pool: tuple[int, int], **changes: Any) -> GuestSpec:
+    return rig.spec(parameters={"security_model": "pool"}, users=pool, **changes)
+
+
+def test_guests_of_a_pool_have_its_users_and_never_the_same() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha = rig.nodes["alpha"]
+        pool = ((79_100, 79_100), (79_200, 79_200), (90_000, 90_010))
+        await alpha.ensure_running(of_pool(rig, *pool), ())
+        await rig.restart_noded("alpha")
+        alpha = rig.nodes["alpha"]
+        second = of_pool(rig, *pool, id=WEB2, name=InstanceName("web2"), disks=())
+        await alpha.ensure_running(second, ())
+        first, other = (check_powerless(status(rig, "alpha", each)) for each in (WEB1, WEB2))
+        assert {first, other} == {79_100, 79_200}
+        third = of_pool(rig, *pool, id=WEB3, name=InstanceName("web3"), disks=())
+        with pytest.raises(NodeFailure, match=r"from 79100 to 79100 and .* the cluster's pool"):
+            await alpha.ensure_running(third, ())
+        await alpha.ensure_gone(WEB1)
+        await alpha.ensure_running(third, ())
+        assert check_powerless(status(rig, "alpha", WEB3)) == first
+
+    run_kvm(scenario)
+
+
+@pytest.mark.parametrize(
+    ("pool", "says"),
+    [((), "has no pool of user ids"), (((5_000, 5_009),), "whose root allows 70000 to 79999")],
+)
+def test_a_pool_without_a_user_that_the_node_allows_starts_no_guest(
+    pool: tuple[tuple[int, int], ...], says: str
+) -> None:
+    async def scenario(rig: KvmRig) -> None:
+        for order in (
+            rig.nodes["alpha"].check_startable(of_pool(rig, *pool)),
+            rig.nodes["alpha"].ensure_running(of_pool(rig, *pool), ()),
+        ):
+            with pytest.raises(NodeFailure, match=says):
+                await order
+        assert await rig.nodes["alpha"].guests() == ()
+
+    run_kvm(scenario)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.durations import spoken
+from common.model.uid_pool import format_uid_pool
 from common.units import format_mib
 from coordinator.cli.cell import format_time
 from coordinator.cli.connection import connect
@@ -53,6 +54,7 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
             "confd answers on all nodes": told["confd_everywhere"],
             "links for Ganeti's programs": told["ganeti_paths"],
             "mac prefix": told["mac_prefix"],
+            "uid pool": format_uid_pool(told["uid_pool"]) or "none",
             "distributed files": told["distributed_files"],
             "master address": _master_address(told),
             "master netdev": told["master_netdev"] or "none",

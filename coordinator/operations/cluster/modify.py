@@ -49,6 +49,12 @@ from coordinator.operations.cluster.os_settings import (
     edited_names,
     edited_os_parameters,
 )
+from coordinator.operations.cluster.uid_pool import (
+    AddUids,
+    RemoveUids,
+    UidPoolOption,
+    edited_uid_pool,
+)
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import DiskParametersOption
 from coordinator.operations.locking import wanted
@@ -154,6 +160,9 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     master_ip: MasterIp = None
     master_netdev: MasterDevice = None
     master_netmask: MasterNetmask = None
+    uid_pool: UidPoolOption = None
+    add_uids: AddUids = None
+    remove_uids: RemoveUids = None
     enabled_hypervisors: EnabledHypervisors = None
     enabled_disk_templates: EnabledTemplates = None
     vg_name: VolumeGroup = None
@@ -248,6 +257,10 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
         given = {field: getattr(self, field, None) for field in Settings.__struct_fields__}
         given["volume_group_name"] = self.vg_name
         changes = read_settings(given).given() | self._layers(present) | self._of_os(present)
+        if (self.uid_pool, self.add_uids, self.remove_uids) != (None, None, None):
+            changes["uid_pool"] = edited_uid_pool(
+                present, self.uid_pool, self.add_uids, self.remove_uids
+            )
         if self.ipolicy is not None:
             changes["ipolicy"] = edited_policy(present.ipolicy, self.ipolicy)
         if self.default_iallocator is not None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from common.addresses import address_family
 from common.model.master_address import address_of
 from common.model.node import Node
+from common.model.uid_pool import format_uid_pool
 from common.version import VERSION
 from coordinator.state.config import Config
 
@@ -46,6 +47,7 @@ def ssconf_files(config: Config) -> dict[str, str]:
         "nodegroups": _lines(f"{each.uuid} {each.name}" for each in config.sorted_groups()),
         "primary_ip_family": f"{address_family(config.master().primary_ip)}\n",
         "release_version": f"{VERSION}\n",
+        "uid_pool": _lines([format_uid_pool(cluster.uid_pool, "\n")] if cluster.uid_pool else []),
         "hypervisor_list": _lines(cluster.enabled_hypervisors),
         "file_storage_dir": f"{cluster.file_storage_dir}\n",
         "shared_file_storage_dir": f"{cluster.shared_file_storage_dir}\n",

@@ -24,7 +24,7 @@ from noded.hypervisor.kvm.home import Home, Record, homes
 from noded.hypervisor.kvm.monitor import Silent, monitor
 from noded.hypervisor.kvm.parse import explain
 from noded.hypervisor.kvm.processors import check_processors, pinning
-from noded.hypervisor.kvm.user import find_user, run_as
+from noded.hypervisor.kvm.user import find_user, run_as, users_of
 from noded.hypervisor.rules import check_extra
 from noded.hypervisor.slots import disk_slots, nic_slots
 from noded.system.process import Process, start
@@ -84,6 +84,7 @@ class Launcher:
             pinning(parameters, range(guest.vcpus), frozenset(os.sched_getaffinity(0)))
             await in_thread(huge_page, guest, parameters)
             check_extra(rules, parameters.kvm_extra)
+            users_of(guest, parameters, rules)
             check_firmware(parameters.firmware)
             if parameters.spice_bind and not guest.port:
                 raise InvalidRequest(
@@ -191,7 +192,9 @@ class Launcher:
     def _find_user(self, guest: GuestSpec) -> int:
         records = (home.record() for home in homes(self._instances))
         taken = [record.user for record in records if record and record.id != guest.id]
-        return find_user(self._resources.read_rules(), guest.id, taken)
+        rules = self._resources.read_rules()
+        users = users_of(guest, parameters_of(guest), rules)
+        return find_user(users, rules, guest.id, taken)
 
     def _find_passwords(self, guest: GuestSpec) -> Passwords:
         return self._resources.read_passwords(self._resources.read_rules(), parameters_of(guest))

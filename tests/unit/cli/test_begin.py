@@ -47,6 +47,14 @@ def test_words_become_a_cluster() -> None:
     assert wanted.nicparams == {"link": "br1", "guarded": False}
 
 
+def test_a_cluster_begins_with_a_pool_of_user_ids() -> None:
+    words = ["c1", "--address", "192.0.2.1", "--uid-pool", "70000-70099,70200"]
+    wanted = read_wanted(parser_of("gnt-cluster init").parse_args(words))
+    assert wanted.settings.uid_pool == ((70_000, 70_099), (70_200, 70_200))
+    with pytest.raises(InvalidRequest, match="ends before it begins"):
+        read_wanted(parser_of("gnt-cluster init").parse_args([*words[:-1], "70009-70000"]))
+
+
 def test_what_is_not_said_of_a_cluster_is_shown_in_the_help() -> None:
     told = " ".join(parser_of("gnt-cluster init").format_help().split())
     for default in ("(5)", "(kvm)", "(sharedfile,file,diskless)", "(hail)", "(aa:00:00)", "(1811)"):

@@ -7,7 +7,7 @@ from coordinator.state.rows import Put
 from noded.handlers.files import NAMES
 from tests.unit.queries.cluster import STATE
 
-LEFT_OUT = {"instance_list", "ssh_ports", "uid_pool"}  # too large; and what is not ours
+LEFT_OUT = {"instance_list", "ssh_ports"}  # too large; and what is not ours
 
 
 def test_every_file_of_ganetis_is_there_but_those_that_are_left_out() -> None:
@@ -23,9 +23,12 @@ def test_lists_have_a_line_for_each_in_the_form_of_ganeti() -> None:
         master_ip="192.0.2.99",
         master_netdev="eth0",
         master_netmask=24,
+        uid_pool=((70_000, 70_099), (70_200, 70_200)),
     )
     files = ssconf_files(STATE.apply([Put(cluster)]).config)
     assert files["cluster_tags"] == "blue\nred\n"
+    assert files["uid_pool"] == "70000-70099\n70200\n"
+    assert ssconf_files(STATE.config)["uid_pool"] == ""
     assert files["hvparams_kvm"] == "acpi=False\nkernel_path=\n"
     assert "hvparams_xen-pvm" not in files  # is not enabled
     assert [files[f"master_{each}"] for each in ("ip", "netdev", "netmask")] == [

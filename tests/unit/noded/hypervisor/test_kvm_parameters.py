@@ -266,6 +266,7 @@ def test_more_disks_than_their_bus_has_places_for_are_refused(
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"floppy_image_path": "/f"}, "floppy_image_path cannot be “/f”: guests have no floppy"),
     ({"security_model": "user"}, "security_model cannot be “user”: each guest"),
+    ({"security_model": ""}, "security_model cannot be “”: each guest"),
     ({"security_domain": "joe"}, "security_domain cannot be “joe”"),
     ({"use_chroot": True}, "use_chroot cannot be “True”"),
     ({"user_shutdown": True}, "user_shutdown cannot be"),

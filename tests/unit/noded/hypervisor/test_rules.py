@@ -205,13 +205,13 @@ def test_a_sticky_directory_of_somebody_else_is_no_place_for_a_program(tmp_path:
 
 def test_a_user_is_chosen_that_nobody_has() -> None:
     users = range(70_000, 70_010)
-    first = choose_user(users, WEB1, lambda _: False)
+    first = choose_user((users,), WEB1, lambda _: False)
     assert first in users
-    second = choose_user(users, WEB1, lambda user: user == first)
+    second = choose_user((users,), WEB1, lambda user: user == first)
     assert second in users
     assert second != first
-    assert {choose_user(users, WEB1, free.__ne__) for free in users} == set(users)
-    assert choose_user(users, WEB1, lambda _: True) is None
+    assert {choose_user((users,), WEB1, free.__ne__) for free in users} == set(users)
+    assert choose_user((users,), WEB1, lambda _: True) is None
 
 
 def test_all_is_given_up_before_the_program_is_loaded() -> None:
@@ -271,3 +271,10 @@ def test_a_password_that_is_none_is_refused_without_being_told(
         read_password(passwords(tmp_path), str(path), never=())
     said = text.decode().strip()
     assert not said or said not in str(caught.value)
+
+
+def test_users_of_several_ranges_are_all_chosen_from() -> None:
+    parts = (range(70_000, 70_003), range(70_010, 70_011), range(70_020, 70_025))
+    every = {user for part in parts for user in part}
+    assert {choose_user(parts, WEB1, free.__ne__) for free in every} == every
+    assert choose_user(parts, WEB1, lambda _: True) is None
