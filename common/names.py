@@ -75,7 +75,7 @@ def check_name(name: str, kind: str) -> None:
         if not _LABEL.fullmatch(label):
             raise InvalidRequest(
                 f"“{name}” is no {kind} name: use lower-case letters, digits, “-” and dots, "
-                "as in web1.example.com.",
+                "as in web1.example.com, at most 63 characters from dot to dot.",
                 name=name,
             )
 

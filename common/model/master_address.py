@@ -45,7 +45,7 @@ def check_address(cluster: Cluster) -> None:
     if cluster.master_netdev and not cluster.master_ip:
         raise InvalidRequest(
             f"The master's device {cluster.master_netdev} needs an address; give one with "
-            "--master-ip."
+            "--master-ip, or take both away: --master-ip= --master-netdev=."
         )
     whole = 128 if ":" in cluster.master_ip else 32
     if cluster.master_netmask is not None and cluster.master_netmask > whole:

@@ -69,7 +69,7 @@ def read_plain(text: str, hint: Any) -> Any:
             raise InvalidRequest(f"“{text}” is no number that can be sent.")
         return number
     if is_enum(kind) and text not in list(kind):
-        raise InvalidRequest(f"“{text}” is none of {', '.join(kind)}.")
+        raise InvalidRequest(f"“{text}” is none of {', '.join(each or '“”' for each in kind)}.")
     return text
 
 

@@ -154,7 +154,8 @@ def test_an_address_that_its_node_cannot_have_is_told_by_verify() -> None:
     ("wrong", "told"),
     [
         (ModifyCluster(master_ip=IP), "needs a network device"),
-        (ModifyCluster(master_netdev="eth0"), "needs an address"),
+        (ModifyCluster(master_netdev="eth0"), "needs an address; .*--master-ip= --master-netdev="),
+        (ModifyCluster(master_ip="", master_netdev=""), "Nothing to change"),
         (ModifyCluster(master_ip="192.0.2.2", master_netdev="eth0"), "own address of beta"),
         (ModifyCluster(master_ip="0.0.0.0", master_netdev="eth0"), "address of no single machine"),
         (ModifyCluster(master_ip="somewhere", master_netdev="eth0"), "no IP address"),

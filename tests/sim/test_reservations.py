@@ -266,6 +266,7 @@ def test_expired_is_removed_only_while_it_is_reserved() -> None:
     [
         ({"forthcoming": True, "commit": True}, "forthcoming and commit at once"),
         ({"forthcoming": True, "expires": "soon"}, "no span of time"),
+        ({"forthcoming": True, "instance_name": "Web1"}, "no instance name"),
         ({"forthcoming": True, "expires": ""}, "“” is no span of time"),
         ({"expires": "1h", "instance_name": "w", "disk_template": "diskless"}, "Only what is res"),
         ({"forthcoming": True, "osparams_secret": {"a": "b"}}, "give them with --commit"),

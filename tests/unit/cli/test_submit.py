@@ -354,6 +354,11 @@ def test_a_secret_comes_over_ssh(
         ("gnt-debug delay 1 --priority=99", 2, "--priority: “99”"),
         ("gnt-cluster modify --ipolicy-vcpu-ratio nan", 2, "vcpu-ratio: “nan” is no number that"),
         ("gnt-group add --ipolicy-spindle-ratio inf a", 2, "spindle-ratio: “inf” is no number"),
+        (
+            "gnt-instance modify -H usb_mouse=x web1",
+            2,
+            "usb_mouse: “x” is none of “”, mouse, tablet",
+        ),
         ("gnt-instance snapshot web1 nice~one", 2, "name does not fit “^[A-Za-z0-9]"),
         ("gnt-instance remove web1", 13, "Delete web1.example.com, with all the data on the"),
         ("gnt-instance modify --disk 1:remove web1", 13, "Delete disk 1 of web1, with all the"),
