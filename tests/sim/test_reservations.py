@@ -110,7 +110,12 @@ def test_no_node_is_told_of_what_is_reserved_renamed_and_removed() -> None:
             cluster.network.faults.append(calls)
             await cluster.settle()
             before = await cluster.snapshot()
-            uuid = await cluster.run(ReserveInstance(forthcoming=True))
+            number = await cluster.submit(ReserveInstance(forthcoming=True))
+            (op,) = (await cluster.finished(number)).ops
+            uuid = op.result
+            told = [entry.message for entry in op.log]
+            assert any("Selected nodes for instance without a name" in line for line in told)
+            assert any(f"Its UUID is {uuid}" in line for line in told)
             await cluster.run(reserved(mirrored("web2")))
             found = cluster.config.instances[uuid]
             assert (found.name, found.disks, found.forthcoming) == (uuid, (), True)

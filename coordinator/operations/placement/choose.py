@@ -217,8 +217,10 @@ async def look_and_tell(cluster: Cluster, max_age_s: float = MAX_AGE_S) -> Look:
 
 
 def _tell_choice(cluster: Cluster, instance: Instance, chosen: Chosen) -> None:
+    # One that has no name yet goes by its UUID, and gets that under the locks.
+    who = instance.name if str(instance.name) != instance.uuid else "without a name"
     cluster.log(
-        f"Selected nodes for instance {instance.name} via iallocator {chosen.allocator}: "
+        f"Selected nodes for instance {who} via iallocator {chosen.allocator}: "
         f"{', '.join(map(str, chosen.nodes))}"
     )
 
