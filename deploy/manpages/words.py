@@ -236,12 +236,16 @@ DAEMONS = {
             "/1/report/all everything, /1/report/default/cpu-avg-load the load of the last ten "
             "minutes in processors: 1.5 is one and a half kept busy. /1/report/storage/diskstats "
             "has the counters of all block devices, /1/report/storage/drbd how mirrored disks are, "
-            "on nodes with DRBD's module 8.4.",
+            "on nodes with DRBD's module 8.4, /1/report/storage/lv the logical volumes as LVM has "
+            "written them down for it in the last minute.",
             "/metrics has load, memory, the disks of the machine and DRBD's devices by their "
             "states, in the text format of Prometheus: as many figures as the machine has disks, "
             "however many guests run.",
         ],
-        [("/etc/default/gantry-monitor", "Options: GANTRY_MONITOR_OPTIONS=…")],
+        [
+            ("/etc/default/gantry-monitor", "Options: GANTRY_MONITOR_OPTIONS=…"),
+            ("/run/gantry/volumes.json", "What gantry-volumes.timer has LVM tell, each minute."),
+        ],
         [("SIGTERM, SIGINT", "End.")],
     ),
     "gantry-confd": Daemon(

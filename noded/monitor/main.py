@@ -27,6 +27,7 @@ from noded.monitor.cpu_load import Samples, parse_stat
 from noded.monitor.metrics import node_figures
 from noded.monitor.reports import answer
 from noded.monitor.sight import Eyes, Sight
+from noded.monitor.volumes import FILE, VolumeFile
 
 PORT = 1815  # of Ganeti's monitoring agent
 EVERY_S = 5.0
@@ -55,10 +56,10 @@ def main() -> int:
 class Monitor:
     """Looks at the node now and then, and answers what is asked: looking costs no more for many."""
 
-    def __init__(self, proc: Path = PROC) -> None:
+    def __init__(self, proc: Path = PROC, volumes: Path = FILE) -> None:
         self._statistics = proc / "stat"
         self._samples = Samples(os.sysconf("SC_CLK_TCK"))
-        self._eyes = Eyes(proc)
+        self._eyes = Eyes(proc, VolumeFile(volumes))
         self._sight = Sight()
         self._metrics: bytes | None = None  # of this sight, once somebody has asked
 

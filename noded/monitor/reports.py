@@ -111,6 +111,11 @@ def _disks(sight: Sight) -> Any:
     return None if sight.disks is None else [told(disk) for disk in sight.disks]
 
 
+def _volumes(sight: Sight) -> Any:
+    unknown = {"instance": None}  # the agent knows of no instances
+    return None if sight.volumes is None else [each | unknown for each in sight.volumes]
+
+
 def _drbd(sight: Sight) -> Any:
     mirrors = sight.mirrors
     if mirrors is None:
@@ -178,4 +183,5 @@ COLLECTORS = (
     Collector("cpu-avg-load", None, _PERFORMANCE, _cpu),
     Collector("diskstats", "storage", _PERFORMANCE, _disks),
     Collector("drbd", "storage", _STATUS, _drbd),
+    Collector("lv", "storage", _PERFORMANCE, _volumes),
 )

@@ -1,4 +1,4 @@
-"""What the agent sees of its node at one time: what anybody may read below ``/proc``."""
+"""What the agent sees of its node at one time: what anybody may read, mostly below ``/proc``."""
 
 import logging
 import re
@@ -11,6 +11,7 @@ from common.errors import NodeFailure
 from noded.monitor.cpu_load import Load
 from noded.monitor.disk_statistics import Disk, parse_diskstats
 from noded.monitor.mirrors import Mirrors, parse_drbd
+from noded.monitor.volumes import Volume, VolumeFile
 
 T = TypeVar("T")
 
@@ -29,6 +30,7 @@ class Sight:
         memory: in bytes, by the kernel's names.
         disks: all block devices.
         mirrors: what DRBD tells.
+        volumes: the segments of logical volumes.
     """
 
     load: Load = Load()
@@ -36,13 +38,14 @@ class Sight:
     memory: Mapping[str, int] | None = None
     disks: tuple[Disk, ...] | None = None
     mirrors: Mirrors | None = None
+    volumes: tuple[Volume, ...] | None = None
 
 
 class Eyes:
     """Reads files that may be there; names once what it does not understand."""
 
-    def __init__(self, proc: Path) -> None:
-        self._proc = proc
+    def __init__(self, proc: Path, volumes: VolumeFile) -> None:
+        self._proc, self._volumes = proc, volumes
         self._named: set[str] = set()
 
     def look(self, load: Load) -> Sight:
@@ -53,6 +56,7 @@ class Eyes:
             memory=self._read("meminfo", parse_meminfo),
             disks=self._read("diskstats", parse_diskstats),
             mirrors=self._read("drbd", parse_drbd),
+            volumes=self._volumes.read(),
         )
 
     def _read(self, name: str, parse: Callable[[str], T]) -> T | None:

@@ -20,6 +20,7 @@ from deploy.manpages.pages import pages
 from deploy.manpages.parameters import BACKEND, HYPERVISOR
 from noded.handlers.confd import GROUP as CONFD_GROUP
 from noded.identity.store import MEMBER
+from noded.monitor.volumes import FIELDS, FILE
 
 PROJECT = Path(__file__).parents[2]
 KINDS = ("service", "path", "timer", "mount")
@@ -51,7 +52,7 @@ def test_launchers_are_written_for_all_commands_and_start(tmp_path: Path) -> Non
 def test_units_start_programs_that_are_installed(unit: Path) -> None:
     if unit.suffix == ".service":
         program = read(unit)["Service"]["ExecStart"].split()[0]
-        assert program in SCRIPTS or program == "systemctl"
+        assert program in SCRIPTS or program in {"systemctl", "lvm"}
 
 
 def test_units_that_begin_with_the_machine_are_enabled() -> None:
@@ -115,6 +116,16 @@ def test_the_watchers_unit_waits_for_the_socket_and_takes_11_for_no_failure() ->
     coordinator = read(PROJECT / "systemd/gantry-coordinator.service")
     for setting in ("User", "Group"):
         assert unit["Service"][setting] == coordinator["Service"][setting]
+
+
+def test_volumes_are_written_down_where_the_agent_reads_them_and_as_it_does() -> None:
+    unit = read(PROJECT / "systemd/gantry-volumes.service")["Service"]
+    assert unit["StandardOutput"] == f"truncate:{FILE}"
+    assert int(unit["UMask"], 8) & 0o004 == 0, "the agent is nobody, and reads it"
+    words = unit["ExecStart"].split()
+    assert words[words.index("--options") + 1].split(",") == list(FIELDS)
+    agent = read(PROJECT / "systemd/gantry-monitor.service")["Unit"]
+    assert agent["Wants"] == "gantry-volumes.timer"
 
 
 def test_the_memory_of_guests_is_bounded_and_never_hides_those_that_run() -> None:

@@ -13,6 +13,7 @@ from noded.monitor.metrics import node_figures
 from noded.monitor.mirrors import parse_drbd
 from noded.monitor.reports import answer
 from noded.monitor.sight import Eyes, Sight
+from noded.monitor.volumes import VolumeFile
 
 DISKSTATS = """\
    7       0 loop0 5262 164 139504 8382 61072 87090 2700913 104934 0 68736 170571 7 0 5939224 22 1 2
@@ -41,7 +42,7 @@ srcversion: 211FB288A383ED945B83420
 def seen(folder: Path, **files: str) -> Sight:
     for name, text in files.items():
         (folder / name).write_text(text)
-    return Eyes(folder).look(Load(0.5, (0.25, 0.25)))
+    return Eyes(folder, VolumeFile(folder / "volumes.json")).look(Load(0.5, (0.25, 0.25)))
 
 
 def test_collectors_are_listed_by_name_category_and_kind(tmp_path: Path) -> None:
