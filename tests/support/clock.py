@@ -10,12 +10,12 @@ import selectors
 import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
-from contextvars import Context
 from types import FrameType
-from typing import Any, TypeVar, TypeVarTuple, Unpack
+from typing import Any, TypeVar
+
+from tests.support.loop import Found, QuickLoop
 
 T = TypeVar("T")
-Arguments = TypeVarTuple("Arguments")
 
 DAY_S = 86_400.0
 STEPS_WITHOUT_PROGRESS = 1_000_000
@@ -54,10 +54,8 @@ def simulate(scenario: Coroutine[Any, Any, T], *, limit_s: float = DAY_S) -> T:
     return result
 
 
-class VirtualLoop(asyncio.SelectorEventLoop):
+class VirtualLoop(QuickLoop):
     """The event loop of a simulation; ``time()`` is in virtual seconds."""
-
-    _ready: deque[asyncio.Handle]  # asyncio's own name: all that is to be run next goes through it
 
     def __init__(self, limit_s: float = DAY_S) -> None:
         self._waits = self._new_waits(limit_s)
@@ -73,17 +71,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._waits.now_s
-
-    def call_soon(
-        self,
-        callback: Callable[[Unpack[Arguments]], object],
-        *args: *Arguments,
-        context: Context | None = None,
-    ) -> asyncio.Handle:
-        """Do what asyncio does when it looks for no mistakes; nothing is called more often."""
-        handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
-        return handle
 
     def hand_over(self, takes: Callable[[asyncio.Handle], bool]) -> None:
         """Show ``takes`` what is due from now on; what it does not take is run."""
@@ -170,7 +157,7 @@ class Waits(selectors.DefaultSelector):
         self._watched -= 1
         return super().unregister(fileobj)
 
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+    def select(self, timeout: float | None = None) -> Found:
         # One descriptor is the loop's own; a simulation without sockets never asks the kernel.
         ready = super().select(0) if self._watched > 1 else []
         if ready or timeout == 0:
