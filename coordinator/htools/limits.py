@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from coordinator.allocator.balancing.balance import Limits
+from coordinator.allocator.balancing.moves import Limits
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.options import Parsed
 from coordinator.iallocator.names import common_suffix

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.allocator.balancing.balance import Balance, Limits, Move
-from coordinator.allocator.balancing.moves import StepKind
+from coordinator.allocator.balancing.balance import Balance, Move
+from coordinator.allocator.balancing.moves import Limits, StepKind
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Snapshot
 from coordinator.iallocator import opcodes

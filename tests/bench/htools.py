@@ -15,7 +15,8 @@ from random import Random
 
 import numpy as np
 
-from coordinator.allocator.balancing.balance import Balance, Limits
+from coordinator.allocator.balancing.balance import Balance
+from coordinator.allocator.balancing.moves import Limits
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.htools.text import parse_cluster
 from tests.diff.both import find

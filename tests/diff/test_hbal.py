@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from common.record import replace
-from coordinator.allocator.balancing.balance import Balance, Limits
+from coordinator.allocator.balancing.balance import Balance
 from coordinator.allocator.balancing.move_matrix import Candidates
-from coordinator.allocator.balancing.moves import MoveKind
+from coordinator.allocator.balancing.moves import Limits, MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
 from coordinator.allocator.balancing.shortlist import Shortlist
-from coordinator.allocator.balancing.step import Allowed, Step
+from coordinator.allocator.balancing.step import Step
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.htools import hbal
 from coordinator.htools.program import run
@@ -175,22 +175,21 @@ def test_estimates_are_the_scores(seed: int) -> None:
     rng = Random(seed)
     cluster = parse_cluster(random_text(rng, Taste.random(rng)))
     nodes = np.array([i for i, node in enumerate(cluster.nodes) if node.group == 0])
-    balance = Balance(ClusterModel(cluster), nodes, Limits())
-    state, score = balance.state, balance.score()
+    limits = Limits(ignore_soft_errors=rng.random() < 0.2)
+    balance = Balance(ClusterModel(cluster), nodes, limits)
+    state, score, aims = balance.state, balance.score(), balance.targets
     if not np.isfinite(score.value):
         return
-    force = rng.random() < 0.2
-    allowed = Allowed(np.flatnonzero(~state.resources.offline), force=force)
     some = balance.movable
     mirrored = state.demands.mirrored[some]
-    near = Shortlist(Step(state, score, some, allowed)).near_best(1e9, 1e9)
+    near = Shortlist(Step(state, score, some, aims, limits)).near_best(1e9, 1e9)
     for kind in MoveKind:
         found = [each for each in near if each.kind is kind]
         pairs = {(i, t): e for c in found for i, t, e in _each(c)}
         movers = some[mirrored == (kind is not MoveKind.FAILOVER_TO_ANY)]
         if kind in {MoveKind.FAILOVER, MoveKind.REPLACE_PRIMARY, MoveKind.FAILOVER_AND_REPLACE}:
-            movers = movers[np.isin(state.secondary[movers], allowed.targets)]
-        targets = np.zeros(1, dtype=np.int64) if kind is MoveKind.FAILOVER else allowed.targets
+            movers = movers[np.isin(state.secondary[movers], aims)]
+        targets = np.zeros(1, dtype=np.int64) if kind is MoveKind.FAILOVER else aims
         instance, target = (table.ravel() for table in np.meshgrid(movers, targets, indexing="ij"))
         if kind is not MoveKind.FAILOVER:
             moves = (state.primary[instance] != target) & (state.secondary[instance] != target)
@@ -198,7 +197,7 @@ def test_estimates_are_the_scores(seed: int) -> None:
         if not len(instance):
             assert not pairs
             continue
-        outcome = simulate(state, kind, instance, target, force=force)
+        outcome = simulate(state, kind, instance, target, force=limits.ignore_soft_errors)
         exact = score.exact(outcome.changed)
         fits = outcome.codes == 0
         wanted = dict(zip(zip(instance[fits], target[fits], strict=True), exact[fits], strict=True))

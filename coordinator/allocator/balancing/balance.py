@@ -16,36 +16,15 @@ from common.record import Record, replace
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.balancing.move_matrix import Candidates
-from coordinator.allocator.balancing.moves import MoveKind
+from coordinator.allocator.balancing.moves import Limits, MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
 from coordinator.allocator.balancing.shortlist import Shortlist
-from coordinator.allocator.balancing.step import Allowed, Step
+from coordinator.allocator.balancing.step import Step
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.score import Score
 
 # Far more than an estimate errs, and rounding may make of a variance of none.
 IN_DOUBT = 1e-9 + 1e-7
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """When to stop, and what may be moved.
-
-    Attributes:
-        min_gain: least improvement of a move once the score is below ``min_gain_limit``.
-        evacuate: move only what has a node that is offline.
-        selected, excluded: names of instances; None selects all.
-    """
-
-    min_gain: float = 0.01
-    min_gain_limit: float = 0.1
-    evacuate: bool = False
-    disk_moves: bool = True
-    instance_moves: bool = True
-    restricted: bool = False
-    ignore_soft_errors: bool = False
-    selected: frozenset[str] | None = None
-    excluded: frozenset[str] = frozenset()
 
 
 class Move(Record):
@@ -152,15 +131,8 @@ class Balance:
         self, score: Score, some: Ints, targets: Ints, bound: float, width: float
     ) -> list[Candidates]:
         """Moves of some instances to some nodes that may be within ``width`` of the best."""
-        limits = self.limits
-        allowed = Allowed(
-            targets,
-            disk_moves=limits.disk_moves,
-            instance_moves=limits.instance_moves,
-            restricted=limits.restricted,
-            force=limits.ignore_soft_errors,
-        )
-        return Shortlist(Step(self.state, score, some, allowed)).near_best(bound, width + IN_DOUBT)
+        step = Step(self.state, score, some, targets, self.limits)
+        return Shortlist(step).near_best(bound, width + IN_DOUBT)
 
     @property
     def targets(self) -> Ints:

@@ -41,7 +41,7 @@ class MoveMatrix:
         self._demands = demands = state.demands.at(some)
         self._home, self._mirror = state.primary[some], state.secondary[some]
         self._real = demands.count > 0
-        self._left = left = leave(state, kind, some, force=step.allowed.force)
+        self._left = left = leave(state, kind, some, force=step.limits.ignore_soft_errors)
         nodes = np.stack([node for node, _ in left.own])
         after = np.stack([figures(resources) for _, resources in left.own], axis=1)
         if left.dependent is not None:
@@ -136,7 +136,7 @@ class MoveMatrix:
                 self._kind,
                 self._some[part][row],
                 step.targets[column],
-                force=step.allowed.force,
+                force=step.limits.ignore_soft_errors,
             )
             estimates[row, column] = step.score.exact(outcome.changed)
 

@@ -1,4 +1,4 @@
-"""The kinds of moves, and what comes of moves that are carried out side by side."""
+"""The kinds of moves, which are made, and what comes of some carried out side by side."""
 
 from __future__ import annotations
 
@@ -45,6 +45,29 @@ _STEPS = {
     MoveKind.REPLACE_PRIMARY: (StepKind.SWITCH, StepKind.REPLACE, StepKind.SWITCH),
     MoveKind.FAILOVER_AND_REPLACE: (StepKind.SWITCH, StepKind.REPLACE),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When to stop, and what may be moved.
+
+    Attributes:
+        min_gain: least improvement of a move once the score is below ``min_gain_limit``.
+        evacuate: move only what has a node that is offline.
+        disk_moves, instance_moves: whether disks may be copied, primaries changed.
+        restricted: live migration only to the secondary.
+        selected, excluded: names of instances; None selects all.
+    """
+
+    min_gain: float = 0.01
+    min_gain_limit: float = 0.1
+    evacuate: bool = False
+    disk_moves: bool = True
+    instance_moves: bool = True
+    restricted: bool = False
+    ignore_soft_errors: bool = False
+    selected: frozenset[str] | None = None
+    excluded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,33 +39,32 @@ class Shortlist:
         return [_only(each, best + tolerance) for each in found]
 
     def _all(self) -> Iterator[Candidates]:
-        state, allowed = self._step.state, self._step.allowed
+        state, limits = self._step.state, self._step.limits
         mirrored = state.demands.mirrored[self._step.some]
         others = self._step.some[~mirrored]
         pairs = self._step.some[mirrored]
         offline = state.is_offline(state.primary[pairs])
-        valid = np.isin(state.secondary[pairs], self._step.targets) & allowed.instance_moves
+        valid = np.isin(state.secondary[pairs], self._step.targets) & limits.instance_moves
         yield from self._failovers(pairs[valid])
-        if allowed.instance_moves:
+        if limits.instance_moves:
             yield from self._towards(MoveKind.FAILOVER_TO_ANY, others)
-        if not allowed.disk_moves:
+        if not limits.disk_moves:
             return
         yield from self._towards(MoveKind.REPLACE_SECONDARY, pairs)
-        if not allowed.instance_moves:
+        if not limits.instance_moves:
             return
-        free = offline | (not allowed.restricted)
+        free = offline | (not limits.restricted)
         yield from self._towards(MoveKind.REPLACE_AND_FAILOVER, pairs[free])
         yield from self._towards(MoveKind.FAILOVER_AND_REPLACE, pairs[free & valid])
-        if not allowed.restricted:
+        if not limits.restricted:
             yield from self._towards(MoveKind.REPLACE_PRIMARY, pairs[valid])
 
     def _failovers(self, some: Ints) -> Iterator[Candidates]:
         if not len(some):
             return
         nowhere = np.zeros(len(some), dtype=np.int64)
-        outcome = simulate(
-            self._step.state, MoveKind.FAILOVER, some, nowhere, force=self._step.allowed.force
-        )
+        state, force = self._step.state, self._step.limits.ignore_soft_errors
+        outcome = simulate(state, MoveKind.FAILOVER, some, nowhere, force=force)
         estimates = self._step.score.estimates(outcome.changed)
         value = np.where(outcome.codes == 0, estimates, np.inf)
         yield Candidates(MoveKind.FAILOVER, some, nowhere, value)

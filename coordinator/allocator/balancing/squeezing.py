@@ -12,7 +12,8 @@ from math import floor
 import numpy as np
 
 from common.record import replace
-from coordinator.allocator.balancing.balance import Balance, Limits, Move
+from coordinator.allocator.balancing.balance import Balance, Move
+from coordinator.allocator.balancing.moves import Limits
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources, asked_arrays
 from coordinator.allocator.model.shift import add_primary

@@ -11,8 +11,8 @@ import pytest
 from common.record import replace
 from coordinator.allocator.arrays import Bools
 from coordinator.allocator.balancing.ahead import LookAhead
-from coordinator.allocator.balancing.balance import Balance, Limits, Move
-from coordinator.allocator.balancing.moves import MoveKind
+from coordinator.allocator.balancing.balance import Balance, Move
+from coordinator.allocator.balancing.moves import Limits, MoveKind
 from coordinator.allocator.balancing.straighten import straightened
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources

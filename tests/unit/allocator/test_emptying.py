@@ -15,8 +15,9 @@ from coordinator.allocator.allocation.emptying import (
 )
 from coordinator.allocator.allocation.evacuation import can_evacuate
 from coordinator.allocator.allocation.redundancy import Redundancy
-from coordinator.allocator.balancing.balance import Balance, Limits
+from coordinator.allocator.balancing.balance import Balance
 from coordinator.allocator.balancing.group_state import GroupState
+from coordinator.allocator.balancing.moves import Limits
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.state import State, residents_of
 from coordinator.allocator.snapshot import NOWHERE, Group, Instance, Node, Snapshot
