@@ -5,8 +5,6 @@ scored by updated sums, another on the node of the lowest score, summed afresh; 
 New instances have no tags.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from common.errors import InvalidRequest
@@ -18,9 +16,6 @@ from coordinator.allocator.packing.pairs import PairFill
 from coordinator.allocator.packing.room import NO_LIMIT, room_of_disks, room_of_primaries
 from coordinator.allocator.packing.singles import SingleFill
 from coordinator.allocator.snapshot import Instance
-
-_AT_ONCE = 20  # instances placed at least between two looks at whether nodes can be emptied
-_CAREFUL = 10  # the same once that was too many
 
 
 def fill(start: Filling, demand: Instance, limit: int | None) -> Filled:
@@ -78,8 +73,12 @@ def _fill_singles(start: Filling, demand: Instance, limit: int | None) -> Filled
             break
         singles.put(node)
         nodes.append((node,))
-    filling = start.after(demand, nodes, start.promised, np.zeros_like(start.resources.memory))
+    filling = _with_singles(start, demand, nodes)
     return Filled(filling, _failures(filling, demand))
+
+
+def _with_singles(start: Filling, demand: Instance, nodes: list[tuple[int, ...]]) -> Filling:
+    return start.after(demand, nodes, start.promised, np.zeros_like(start.resources.memory))
 
 
 def _refused(start: Filling, demand: Instance) -> Filled | None:
@@ -99,43 +98,24 @@ def _singles(filling: Filling, demand: Instance) -> SingleFill:
 
 
 def _fill_carefully(start: Filling, demand: Instance, limit: int | None) -> Filled:
-    """Place many and look then; where that was too many, go back and place fewer."""
-    found = _fill_in_batches(start, demand, limit, is_careful=False)
-    if not found.is_final:
-        found = _fill_in_batches(found.filled.filling, demand, found.left, is_careful=True)
-    if found.is_final:
-        return found.filled
-    return _fill_one_by_one(found.filled.filling, demand, found.left)
+    """Place as many as fit, look then, and go back to where nodes could still be emptied.
 
-
-@dataclass(frozen=True, slots=True)
-class _Batches:
-    filled: Filled
-    left: int | None
-    is_final: bool
-
-
-def _fill_in_batches(
-    start: Filling, demand: Instance, limit: int | None, *, is_careful: bool
-) -> _Batches:
-    done, left = Filled(start, {}), limit
-    while True:
-        filling = done.filling
-        size = _CAREFUL if is_careful else _guessed(filling, demand)
-        trial = _fill_singles(filling, demand, size if left is None else min(size, left))
-        if not _stays_spare(trial.filling):
-            return _Batches(done, left, is_final=False)
-        done = trial
-        left = None if left is None else max(0, left - size)
-        if left == 0 or len(trial.filling.placed) == len(filling.placed):
-            return _Batches(done, left, is_final=True)
-
-
-def _guessed(filling: Filling, demand: Instance) -> int:
-    """How many might fit, at least."""
-    a = filling.resources
-    available = int(np.maximum(0, a.memory - a.reserved).sum())
-    return max(_AT_ONCE, available // max(1, demand.memory) - filling.start.size)
+    One that takes that away may be refused where it is best, but not elsewhere: from there on it is
+    one by one.
+    """
+    full = _fill_singles(start, demand, limit)
+    if _stays_spare(full.filling):
+        return full
+    nodes = [one.nodes for one in full.filling.placed[len(start.placed) :]]
+    good, bad = 0, len(nodes)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        if _stays_spare(_with_singles(start, demand, nodes[:middle])):
+            good = middle
+        else:
+            bad = middle
+    filling = _with_singles(start, demand, nodes[:good])
+    return _fill_one_by_one(filling, demand, None if limit is None else limit - good)
 
 
 def _stays_spare(filling: Filling) -> bool:
@@ -159,9 +139,7 @@ def _fill_one_by_one(start: Filling, demand: Instance, limit: int | None) -> Fil
             failures = _failures(filling, demand)
             failures[Failure.N1] += in_vain
             return Filled(filling, failures)
-        filling = filling.after(
-            demand, [(best,)], filling.promised, np.zeros_like(filling.resources.memory)
-        )
+        filling = _with_singles(filling, demand, [(best,)])
         left = None if left is None else left - 1
 
 

@@ -26,7 +26,6 @@ class PairFill:
     """The hot loop; ``place`` again and again, until it finds nothing.
 
     Attributes:
-        firsts, seconds: per node of the cluster, how many came as primaries and secondaries.
         location: per node of the cluster, location tags that what came shares with its secondary.
         promised: row by secondary, column by primary: memory kept free; by node of the cluster.
     """
@@ -43,8 +42,6 @@ class PairFill:
         self._demand = demand
         self._needed = demand.reserved_memory
         self.promised = promised.copy()
-        self.firsts = np.zeros(model.size, dtype=np.int64)
-        self.seconds = np.zeros(model.size, dtype=np.int64)
         self.location = np.zeros(model.size, dtype=np.int64)
         self._figures = Figures(resources, demand, crowding)
         a = resources.at(candidates)
@@ -250,8 +247,6 @@ class PairFill:
         needed, demand = self._needed, self._demand
         nodes = self._nodes
         one, two = int(nodes[primary]), int(nodes[secondary])
-        self.firsts[one] += 1
-        self.seconds[two] += 1
         kept = int(self._kept[second, first])
         self.promised[two, one] += needed
         self._reserved[secondary] = kept

@@ -15,11 +15,7 @@ from coordinator.allocator.snapshot import Instance
 
 
 class SingleFill:
-    """Nodes that fill up.
-
-    Attributes:
-        firsts: per node of the cluster, how many came.
-    """
+    """Nodes that fill up."""
 
     def __init__(
         self,
@@ -35,7 +31,6 @@ class SingleFill:
         self._rows = np.searchsorted(self._figures.nodes, candidates)
         self.left: Ints = room_of_singles(resources.at(candidates), demand)
         self.left[ints(model.forbidden(demand, candidates.tolist())) > 0] = 0
-        self.firsts = np.zeros(model.size, dtype=np.int64)
 
     def from_best(self) -> Iterator[int]:
         """Nodes that can take one more, the best first; among equals the last."""
@@ -54,7 +49,6 @@ class SingleFill:
     def put(self, node: int) -> None:
         at = int(np.searchsorted(self._nodes, node))
         self.left[at] -= 1
-        self.firsts[node] += 1
         self._figures.put_primary(int(self._rows[at]))
 
     def _estimates(self, rows: Ints) -> Floats:
