@@ -28,25 +28,9 @@ def _pause(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-def execute(
-    path: str,
-    cluster: Snapshot,
-    sets: Sequence[Sequence[Move]],
-    *,
-    reason: str,
-    priority: int | None = None,
-) -> None:
-    """Make sets of moves, one set after the other; see ``run_jobs``.
-
-    Indices in moves refer to ``cluster``. The rest is as of ``run_jobs``.
-
-    Raises:
-        Conflict: a job failed; names it and its instance.
-        Cancelled: a second signal came.
-        GntError: the coordinator cannot be asked.
-    """
-    jobs = [[opcodes_of(move, cluster) for move in moves] for moves in sets]
-    run_jobs(path, jobs, program="hbal", reason=reason, priority=priority)
+def jobs_of(sets: Sequence[Sequence[Move]], cluster: Snapshot) -> list[list[Job]]:
+    """The jobs that make moves, whose indices refer to ``cluster``, in the same sets."""
+    return [[opcodes_of(move, cluster) for move in moves] for moves in sets]
 
 
 def run_jobs(

@@ -12,7 +12,7 @@ from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
 from coordinator.htools.catalogue import named
-from coordinator.htools.execute import execute
+from coordinator.htools.execute import jobs_of, run_jobs
 from coordinator.htools.hbal_report import Report
 from coordinator.htools.jobsets import job_sets
 from coordinator.htools.limits import limits_of
@@ -167,7 +167,8 @@ def _say_end(
 def _execute(options: Parsed, cluster: Snapshot, sets: list[list[Move]]) -> None:
     if options.luxi is None:
         raise InvalidRequest("hbal: Execution of commands possible only on LUXI")
-    execute(options.luxi, cluster, sets, reason=options.reason or "", priority=options.priority)
+    why, priority = options.reason or "", options.priority
+    run_jobs(options.luxi, jobs_of(sets, cluster), program="hbal", reason=why, priority=priority)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """``hsqueeze``: turn off nodes that are not needed, and on again when they are."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from common.errors import InvalidRequest
 from common.record import replace
@@ -20,14 +19,13 @@ from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
 from coordinator.htools.catalogue import named
-from coordinator.htools.execute import run_jobs
+from coordinator.htools.execute import Job, jobs_of, run_jobs
 from coordinator.htools.jobsets import job_sets, script
 from coordinator.htools.options import Parsed
 from coordinator.htools.output import say
 from coordinator.htools.program import run
 from coordinator.htools.saving import save_cluster, tell_commands
 from coordinator.htools.view import moved
-from coordinator.iallocator.balancing import opcodes_of
 from coordinator.iallocator.names import common_suffix
 
 OPTIONS = named(
@@ -36,7 +34,7 @@ OPTIONS = named(
     save="write the cluster, before and after, to FILE.original and FILE.squeezed",
 )
 
-_Jobs = list[list[list[dict[str, object]]]]
+_Jobs = list[list[Job]]
 
 
 def main() -> None:
@@ -78,7 +76,7 @@ def _expand(cluster: Snapshot, nodes: Sequence[int], options: Parsed, *, suffice
     after, alias = switch(cluster, nodes, off=False), _aliases(cluster)
     power = "".join(f"  gnt-node power -f on {alias[node]}\n" for node in nodes)
     _tell_commands(f"echo Power Commands\n{power}{_script(cluster, after, alias)}", options)
-    jobs = [_power(cluster, nodes, "power-on"), *_jobs(cluster, after)]
+    jobs = [_power(cluster, nodes, "power-on"), *jobs_of(job_sets(after.moves), cluster)]
     _run(jobs, f"expanding by {len(nodes)} nodes", options)
     save_cluster(_moved(after), options.save, "squeezed", "after hsqueeze expansion")
 
@@ -91,8 +89,9 @@ def _condense(cluster: Snapshot, nodes: Sequence[int], options: Parsed) -> None:
     power = "".join(f"  gnt-node power -f off {alias[node]}\n" for node in nodes)
     moves = _script(cluster, after, alias)
     _tell_commands(f"{moves}\necho Tagging Commands\n{tag}\necho Power Commands\n{power}", options)
-    tags = [[[_tag(cluster.nodes[node].name)]] for node in nodes]
-    jobs = [*_jobs(cluster, after), *tags, _power(cluster, nodes, "power-off")]
+    tags: _Jobs = [[[_tag(cluster.nodes[node].name)]] for node in nodes]
+    moves_first = jobs_of(job_sets(after.moves), cluster)
+    jobs = [*moves_first, *tags, _power(cluster, nodes, "power-off")]
     _run(jobs, f"condensing by {len(nodes)} nodes", options)
     save_cluster(_moved(after), options.save, "squeezed", "after hsqueeze run")
 
@@ -132,17 +131,11 @@ def _moved(after: Squeezed) -> Snapshot:
     return moved(after.cluster, after.moves)
 
 
-def _jobs(cluster: Snapshot, after: Squeezed) -> _Jobs:
-    """The moves, as sets of jobs that may run side by side."""
-    to_opcodes = partial(opcodes_of, cluster=cluster)
-    return [[to_opcodes(move) for move in moves] for moves in job_sets(after.moves)]
-
-
 def _tag(node: str) -> dict[str, object]:
     return {"OP_ID": "OP_TAGS_SET", "kind": "node", "tags": [STANDBY_TAG], "name": node}
 
 
-def _power(cluster: Snapshot, nodes: Sequence[int], command: str) -> list[list[dict[str, object]]]:
+def _power(cluster: Snapshot, nodes: Sequence[int], command: str) -> list[Job]:
     """One job: nodes marked as on or off, then told to be so."""
     names = [cluster.nodes[node].name for node in nodes]
     marks: list[dict[str, object]] = [

@@ -24,12 +24,15 @@ from coordinator.iallocator.requests import EvacuationMode
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeVar
 
     from coordinator.allocator.model.cluster_model import ClusterModel
     from coordinator.allocator.relocation.resettle import Targets
     from coordinator.allocator.snapshot import Snapshot
     from coordinator.iallocator.opcodes import Opcode
     from coordinator.iallocator.requests import ChangeGroup, Evacuate, RelocateOne
+
+    T = TypeVar("T")
 
 
 def relocate(
@@ -141,10 +144,7 @@ class _Move:
 
     def to_best_home(self, targets: Sequence[int], scored: Sequence[int]) -> None:
         """Start on another node."""
-        found = new_homes(
-            self.state, self._instance, self.assignment, targets, scored, force=self._force
-        )
-        target = self._chosen(found)
+        target = self._chosen(self._ask(new_homes, targets, scored))
         self.assignment = move_to(
             self.state, self._instance, self.assignment, target, force=self._force
         )
@@ -152,16 +152,11 @@ class _Move:
 
     def to_best_secondary(self, targets: Sequence[int], scored: Sequence[int]) -> None:
         """Keep the second copy elsewhere."""
-        found = new_secondaries(
-            self.state, self._instance, self.assignment, targets, scored, force=self._force
-        )
-        self._replace_secondary(self._chosen(found))
+        self._replace_secondary(self._chosen(self._ask(new_secondaries, targets, scored)))
 
     def to_best_pair(self, targets: Sequence[int], scored: Sequence[int]) -> None:
         """Leave both nodes."""
-        found = new_pair(
-            self.state, self._instance, self.assignment, targets, scored, force=self._force
-        )
+        found = self._ask(new_pair, targets, scored)
         if found.pair is None:
             why = "no nodes available"
             if found.step:
@@ -172,6 +167,10 @@ class _Move:
         self._replace_secondary(found.pair[0])
         self.fail_over()
         self._replace_secondary(found.pair[1])
+
+    def _ask(self, way: Callable[..., T], targets: Sequence[int], scored: Sequence[int]) -> T:
+        at = self.assignment
+        return way(self.state, self._instance, at, targets, scored, force=self._force)
 
     def _replace_secondary(self, target: int) -> None:
         self.assignment = replace_secondary(

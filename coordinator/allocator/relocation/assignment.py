@@ -1,6 +1,6 @@
 """Moving one instance in a state, step by step, as hail simulates it.
 
-A step that is refused leaves the state spoiled; work on a copy.
+A step that cannot be done raises ``Refusal`` and leaves the state spoiled; work on a copy.
 """
 
 from common.record import Record, replace
@@ -32,11 +32,7 @@ class Refusal(Exception):
 def fail_over(
     state: State, demand: Instance, assignment: Assignment, *, force: bool = False
 ) -> Assignment:
-    """Let a mirrored instance change sides.
-
-    Raises:
-        Refusal: the state is spoiled then.
-    """
+    """Let a mirrored instance change sides."""
     primary, secondary = assignment.primary, assignment.secondary
     _check_migration(state, primary, secondary)
     is_offline = not state.model.usable[primary]
@@ -51,11 +47,7 @@ def fail_over(
 def move_to(
     state: State, demand: Instance, assignment: Assignment, target: int, *, force: bool = False
 ) -> Assignment:
-    """Start an instance on shared storage elsewhere.
-
-    Raises:
-        Refusal: the state is spoiled then.
-    """
+    """Start an instance on shared storage elsewhere."""
     _check_migration(state, assignment.primary, target)
     location = state.model.location_score(demand, target, assignment.secondary)
     force = force or not state.model.usable[assignment.primary]
@@ -67,11 +59,7 @@ def move_to(
 def replace_secondary(
     state: State, demand: Instance, assignment: Assignment, target: int, *, force: bool = False
 ) -> Assignment:
-    """Copy the mirror of an instance to another node.
-
-    Raises:
-        Refusal: the state is spoiled then.
-    """
+    """Copy the mirror of an instance to another node."""
     primary = assignment.primary
     location = state.model.location_score(demand, primary, target)
     force = force or not state.model.usable[assignment.secondary]
