@@ -34,16 +34,18 @@ class Snapshots(NodeService, prefix="snapshots"):
     @rpc(timeout=120, safe_to_repeat=True)
     @abstractmethod
     async def ensure_taken(
-        self, *, instance: InstanceId, snapshots: tuple[SnapshotSpec, ...]
+        self, *, instance: InstanceId, snapshots: tuple[SnapshotSpec, ...], freeze: bool = False
     ) -> None:
         """Keep what is on disks of an instance at one moment; what was kept before stays.
 
         A guest that runs here stands still for that moment, and all that it has written is kept.
-        If some of the snapshots are there, and others are not, all are taken anew.
+        If some of the snapshots are there, and others are not, all are taken anew. With ``freeze``
+        its agent has its file systems whole on its disks then.
 
         Raises:
             Conflict: the guest comes or has left, or does not answer.
-            NodeFailure: a disk cannot be kept; none of the snapshots is left.
+            NodeFailure: a disk cannot be kept, or the agent does not freeze or thaw the guest; none
+                of the snapshots is left.
         """
 
     @rpc(timeout=120, safe_to_repeat=True)

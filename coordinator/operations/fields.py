@@ -74,6 +74,14 @@ RoomOption = Annotated[
     MiB | None,
     option("--room", help="how much of each disk may change before its snapshot is lost (all)"),
 ]
+FreezeOption = Annotated[
+    bool,
+    option(
+        "--freeze",
+        help="have the agent in the guest make its file systems whole on the disks first",
+        syntax=Syntax.FLAG,
+    ),
+]
 ShutdownTimeout = Annotated[
     Patience, option("--shutdown-timeout", help="seconds to wait before it is killed")
 ]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from common.errors import GntError, InvalidRequest
 from common.names import InstanceId, is_uuid
 from common.noderpc.disks import DiskSpec
+from common.noderpc.instances import GuestState
 from common.noderpc.snapshots import Snapshots, SnapshotSpec
 from noded.hypervisor.interface import Hypervisor
 from noded.storage.interface import Storage
@@ -27,7 +28,7 @@ class SnapshotHandlers(Snapshots):
         return tuple([await self._storages.of(disk).snapshot_problem(disk) for disk in disks])
 
     async def ensure_taken(
-        self, *, instance: InstanceId, snapshots: tuple[SnapshotSpec, ...]
+        self, *, instance: InstanceId, snapshots: tuple[SnapshotSpec, ...], freeze: bool = False
     ) -> None:
         _check(instance, snapshots)
         async with self._turns.of(instance):
@@ -42,7 +43,7 @@ class SnapshotHandlers(Snapshots):
             if any(there):  # those were taken at another moment
                 await _delete(batches)
             try:
-                await self._take_standing_still(instance, batches)
+                await self._take(instance, batches, freeze=freeze)
             except GntError:
                 await _delete(batches)
                 raise
@@ -51,6 +52,23 @@ class SnapshotHandlers(Snapshots):
         _check(snapshot.of.instance, (snapshot,))
         async with self._turns.of(snapshot.of.instance):
             await self._storages.of(snapshot.of).roll_back(snapshot)
+
+    async def _take(
+        self,
+        instance: InstanceId,
+        batches: Sequence[tuple[Storage, list[SnapshotSpec]]],
+        *,
+        freeze: bool,
+    ) -> None:
+        try:
+            for hypervisor in self._hypervisors.values() if freeze else ():
+                running = [g for g in await hypervisor.guests() if g.state is GuestState.RUNNING]
+                if instance in (guest.id for guest in running):
+                    await hypervisor.freeze(instance)
+            await self._take_standing_still(instance, batches)
+        finally:
+            for hypervisor in self._hypervisors.values() if freeze else ():
+                await hypervisor.thaw(instance)
 
     async def _take_standing_still(
         self, instance: InstanceId, batches: Sequence[tuple[Storage, list[SnapshotSpec]]]

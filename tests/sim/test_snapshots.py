@@ -12,6 +12,7 @@ from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import MiB, NodeName
 from common.noderpc.instances import GuestState
+from coordinator.operations.backup.export import ExportInstance
 from coordinator.operations.base import Operation
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.instance.failover import FailOverInstance
@@ -209,6 +210,38 @@ def test_a_guest_that_does_not_answer_keeps_its_snapshots_for_later() -> None:
         assert job.status is Status.SUCCESS
 
     tell(story)
+
+
+def test_a_guest_with_an_agent_is_frozen_for_a_snapshot_or_an_export_that_wants_that() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=1) as cluster:
+            order = create("web1", "gamma", template=DiskTemplate.PLAIN)
+            await cluster.run(replace_order(order, hvparams={"use_guest_agent": True}))
+            gamma, uuid = cluster.machines["gamma"], cluster.config.instance("web1").uuid
+            frozen: list[bool] = []
+            gamma.volumes.on_copy = lambda *_: frozen.append(gamma.guests._guests[uuid].is_frozen)
+            await cluster.run(replace_order(TAKE, freeze=True))
+            export = ExportInstance(
+                instance_name=WEB1, target_node="beta", shutdown=False, freeze=True
+            )
+            await cluster.run(export)
+            assert frozen == [True, True]
+            assert not gamma.guests._guests[uuid].is_frozen
+            with pytest.raises(InvalidRequest, match="give --noshutdown with it"):
+                await cluster.run(replace_order(export, shutdown=True))
+
+    simulate(scenario())
+
+
+def test_without_a_line_to_an_agent_nothing_is_frozen_or_kept() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=1) as cluster:
+            await cluster.run(create("web1", "gamma", template=DiskTemplate.PLAIN))
+            with pytest.raises(Conflict, match="web1 cannot be frozen"):
+                await cluster.run(replace_order(TAKE, freeze=True))
+            assert len(volumes(cluster)) == 1
+
+    simulate(scenario())
 
 
 def test_what_nobody_can_keep_has_no_snapshots() -> None:

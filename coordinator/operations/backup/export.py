@@ -22,6 +22,7 @@ from coordinator.operations.backup.trust import Place, trust_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
+    FreezeOption,
     InstanceArgument,
     RateOption,
     RoomOption,
@@ -71,6 +72,7 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
         ),
     ] = True
     room: RoomOption = None
+    freeze: FreezeOption = False
     shutdown_timeout: ShutdownTimeout = 120
     remove_instance: Annotated[
         bool, option("--remove-instance", help="remove it afterwards", syntax=Syntax.FLAG)
@@ -126,6 +128,8 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
         places = () if target else away.check(trust_of(cluster.state), instance, node)
         check_settled(cluster, instance)
         was_running = may_run(await find_guest(cluster, instance, node))
+        if self.freeze and self.shutdown:
+            raise InvalidRequest("What is stopped needs no --freeze: give --noshutdown with it.")
         if self.remove_instance and not self.shutdown:
             raise InvalidRequest("An instance that is removed has to be shut down before.")
         if not was_running:
@@ -190,7 +194,8 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             )
         restart = start_guest(cluster, plan.guest, plan.node, plan.attach, was_running=True)
         if plan.snapshots:
-            yield take_snapshots(cluster, f"snapshots of {name}", plan.node, plan.snapshots)
+            what = f"snapshots of {name}"
+            yield take_snapshots(cluster, what, plan.node, plan.snapshots, freeze=self.freeze)
             if plan.stops:
                 yield restart
         if plan.target is None:

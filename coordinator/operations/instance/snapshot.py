@@ -15,7 +15,7 @@ from coordinator.disks.kinds import KINDS, kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.fields import InstanceArgument, RoomOption
+from coordinator.operations.fields import FreezeOption, InstanceArgument, RoomOption
 from coordinator.operations.instance.kept import find_problems, plan_snapshots, with_snapshots
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
@@ -54,6 +54,7 @@ class TakeSnapshot(Operation[None, SnapshotPlan], kw_only=True):
     instance_name: InstanceArgument
     name: Annotated[SnapshotName, argument("name of the snapshot")]
     room: RoomOption = None
+    freeze: FreezeOption = False
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
@@ -92,7 +93,7 @@ class TakeSnapshot(Operation[None, SnapshotPlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: SnapshotPlan) -> Iterator[Step]:
         what = f"the snapshot {self.name} of {plan.instance.name}"
-        yield take_snapshots(cluster, what, plan.node, plan.snapshots)
+        yield take_snapshots(cluster, what, plan.node, plan.snapshots, freeze=self.freeze)
         yield change(f"record {what}", plan.before, plan.after, plan.now)
 
     def _check_possible(self, instance: Instance, disks: tuple[Disk, ...]) -> None:

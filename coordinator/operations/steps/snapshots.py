@@ -13,9 +13,22 @@ from coordinator.operations.step import Step, act
 
 
 def take_snapshots(
-    cluster: Cluster, what: str, node: NodeRef, snapshots: tuple[SnapshotSpec, ...]
+    cluster: Cluster,
+    what: str,
+    node: NodeRef,
+    snapshots: tuple[SnapshotSpec, ...],
+    *,
+    freeze: bool = False,
 ) -> Step:
-    """Keep what is on disks of one instance at one moment; undone, the snapshots are deleted."""
+    """Keep what is on disks of one instance at one moment; undone, the snapshots are deleted.
+
+    Args:
+        cluster: as the job sees it.
+        what: is kept, in words.
+        node: where.
+        snapshots: of each disk.
+        freeze: whether the guest's agent is asked to have all on its disks.
+    """
     instance, disks = snapshots[0].of.instance, cluster.call(Disks, node)
 
     async def delete() -> None:
@@ -24,7 +37,9 @@ def take_snapshots(
 
     return act(
         f"take {what} on {node}",
-        lambda: cluster.call(Snapshots, node).ensure_taken(instance=instance, snapshots=snapshots),
+        lambda: cluster.call(Snapshots, node).ensure_taken(
+            instance=instance, snapshots=snapshots, freeze=freeze
+        ),
         undo=delete,
     )
 

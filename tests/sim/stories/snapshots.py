@@ -1,6 +1,9 @@
 """Stories of snapshots of an instance's disks."""
 
+from msgspec.structs import replace
+
 from common.model.template import DiskTemplate
+from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.remove_snapshot import RemoveSnapshot
 from coordinator.operations.instance.rollback import RollBack
@@ -25,7 +28,8 @@ async def written(cluster: SimulatedCluster, word: str) -> None:
 
 
 async def with_data(cluster: SimulatedCluster) -> None:
-    await cluster.run(create("web1", "gamma", template=DiskTemplate.PLAIN))
+    order = create("web1", "gamma", template=DiskTemplate.PLAIN)
+    await cluster.run(replace(order, hvparams={"use_guest_agent": True}))
     await written(cluster, "first")
 
 
@@ -38,6 +42,19 @@ async def with_snapshot(cluster: SimulatedCluster) -> None:
 
 async def stopped_with_snapshot(cluster: SimulatedCluster) -> None:
     await with_snapshot(cluster)
+    await cluster.run(ShutDownInstance(instance_name=WEB1))
+
+
+async def image_with_data(cluster: SimulatedCluster) -> None:
+    order = create("web1", "gamma", template=DiskTemplate.FILE)
+    await cluster.run(replace(order, disks=(DiskRequest(size="64M", format="qcow2"),)))
+    await written(cluster, "first")
+
+
+async def image_and_stopped(cluster: SimulatedCluster) -> None:
+    await image_with_data(cluster)
+    await cluster.run(TAKE)
+    await written(cluster, "second")
     await cluster.run(ShutDownInstance(instance_name=WEB1))
 
 
@@ -59,10 +76,7 @@ async def mirrored_and_stopped(cluster: SimulatedCluster) -> None:
 
 
 STORIES = {
-    "take a snapshot": Story(TAKE, with_data),
-    "roll back to a snapshot": Story(
-        ROLL_BACK, stopped_with_snapshot, again=ROLL_BACK, uncertain=LEFT
-    ),
+    "take a snapshot": Story(replace(TAKE, freeze=True), with_data),
     "remove a snapshot": Story(REMOVE, with_snapshot, again=REMOVE, uncertain=LEFT),
     "roll back mirrored disks": Story(
         ROLL_BACK, mirrored_and_stopped, again=ROLL_BACK, candidates=1, successor=""
@@ -71,6 +85,13 @@ STORIES = {
 
 # They differ in a step or two.
 _IN_DETAIL = {
+    "roll back to a snapshot": Story(
+        ROLL_BACK, stopped_with_snapshot, again=ROLL_BACK, uncertain=LEFT
+    ),
+    "take a snapshot inside of an image": Story(TAKE, image_with_data),
+    "roll back to a snapshot inside of an image": Story(
+        ROLL_BACK, image_and_stopped, again=ROLL_BACK, uncertain=LEFT
+    ),
     "take a snapshot of mirrored disks": Story(TAKE, mirrored_with_data),
     "remove a snapshot of mirrored disks": Story(
         REMOVE, mirrored_with_snapshot, again=REMOVE, uncertain=LEFT

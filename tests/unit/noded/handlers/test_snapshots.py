@@ -47,6 +47,7 @@ class Rig:
         self.storage = PlainStorage(self.volumes)
         self.guests = FakeHypervisor(FakeWorld(), "127.0.0.1")
         self.states: list[GuestState] = []
+        self.frozen: list[bool] = []
         self.volumes.on_copy = self._noticed
         storages = Storages({LvmBacking: self.storage}, {PoolKind.VOLUME_GROUP: self.storage})
         self.handlers = SnapshotHandlers(storages, {"kvm": self.guests}, Turns())
@@ -54,7 +55,7 @@ class Rig:
     async def begin(self) -> None:
         guest = GuestSpec(
             id=WEB1, name=InstanceName("web1"), hypervisor="kvm", memory=MiB(8), vcpus=1,
-            disks=(disk(0), disk(1)),
+            disks=(disk(0), disk(1)), parameters={"use_guest_agent": True},
         )  # fmt: skip
         for each in guest.disks:
             await self.storage.ensure_present(each)
@@ -65,7 +66,13 @@ class Rig:
 
     def _noticed(self, source: str, target: str) -> None:
         if self.guests.has(WEB1):
-            self.states.append(self.guests._guests[WEB1].state)
+            guest = self.guests._guests[WEB1]
+            self.states.append(guest.state)
+            self.frozen.append(guest.is_frozen)
+
+    @property
+    def is_frozen(self) -> bool:
+        return self.guests._guests[WEB1].is_frozen
 
 
 def test_the_guest_stands_still_while_its_disks_are_kept_and_not_for_longer() -> None:
@@ -137,6 +144,47 @@ def test_rolled_back_is_as_often_as_it_is_asked_for() -> None:
         await rig.guests.ensure_gone(WEB1)
         for _ in range(2):
             await rig.handlers.roll_back(snapshot=BOTH[0])
+        assert len(await rig.names()) == 4
+
+    simulate(scenario())
+
+
+def test_a_guest_is_frozen_before_it_stands_still_and_thawed_whatever_happens() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await rig.begin()
+        await rig.handlers.ensure_taken(instance=WEB1, snapshots=BOTH, freeze=True)
+        assert (rig.frozen, rig.states) == ([True] * 2, [GuestState.PAUSED] * 2)
+        assert not rig.is_frozen
+        with pytest.raises(NodeFailure):  # of a disk that is not there
+            await rig.handlers.ensure_taken(instance=WEB1, snapshots=(snapshot(2),), freeze=True)
+        assert not rig.is_frozen
+        (report,) = await rig.guests.guests()
+        assert report.state is GuestState.RUNNING
+
+    simulate(scenario())
+
+
+def test_without_an_answer_of_the_agent_nothing_is_kept() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await rig.begin()
+        rig.guests._guests[WEB1].is_deaf = True
+        with pytest.raises(NodeFailure, match="agent in web1 does not answer"):
+            await rig.handlers.ensure_taken(instance=WEB1, snapshots=BOTH, freeze=True)
+        assert rig.states == []
+        (report,) = await rig.guests.guests()
+        assert report.state is GuestState.RUNNING
+
+    simulate(scenario())
+
+
+def test_what_does_not_run_needs_no_agent() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await rig.begin()
+        await rig.guests.ensure_gone(WEB1)
+        await rig.handlers.ensure_taken(instance=WEB1, snapshots=BOTH, freeze=True)
         assert len(await rig.names()) == 4
 
     simulate(scenario())
