@@ -1,6 +1,6 @@
 """What disks in images of QEMU's format promise, and what keeps others from being misled by one."""
 
-import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,24 +10,16 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import FileBacking, Mode, Qcow2Backing
+from common.model.disk import FileBacking, Qcow2Backing
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskSpec
-from common.noderpc.snapshots import SnapshotSpec
-from noded.handlers.snapshots import SnapshotHandlers
-from noded.hypervisor.kvm.images import GuestsImages
-from noded.images.contents import Bytes, Contents, Layout, contents_of, layout_of
-from noded.storage.directories import Directories, path_of
+from noded.images.contents import Bytes, Layout, contents_of
+from noded.storage.directories import path_of
 from noded.storage.fake import FakeStorage
-from noded.storage.file import FileStorage
 from noded.storage.interface import Storage
-from noded.storage.qcow2.driver import Qcow2Storage
-from noded.storage.storages import Storages
 from noded.system.execute import execute
-from noded.system.turns import Turns
 from tests.support.file_rigs import DISK_B, FakeImageRig, ImageRig, disk, run
-from tests.support.hypervisors import KvmRig, goes_on, has_qemu, run_kvm
-from tests.support.sequence import check
+from tests.support.images import Opened, kept_in
 
 KIB = 1024
 
@@ -56,27 +48,12 @@ class Words:
             return "x" * opened.contents.read(1, 0)[0]
 
 
-class Opened:
-    def __init__(self, storage: Storage, disk: DiskSpec) -> None:
-        self._descriptor = storage.open(disk)
-        self.contents: Contents = contents_of(self._descriptor, layout_of(disk.backing))
-
-    def close(self) -> None:
-        os.close(self._descriptor)
-
-
 def qemu(*argv: str) -> None:
     run(execute(*argv, timeout_s=60))
 
 
 def qemu_io(disk: DiskSpec, command: str) -> None:
     qemu("qemu-io", "-f", "qcow2", "-c", command, path_of(disk))
-
-
-def kept_in(of: DiskSpec, name: DiskId = DISK_B) -> SnapshotSpec:
-    assert isinstance(of.backing, Qcow2Backing)
-    kept = replace(of, id=name, mode=Mode.READ_ONLY, backing=replace(of.backing, snapshot=name))
-    return SnapshotSpec(of=of, kept=kept, room=MiB(0))
 
 
 @pytest.fixture(params=[FakeImageRig, ImageRig], ids=["fake", "qcow2"])
@@ -287,67 +264,10 @@ def test_a_raw_disk_is_never_taken_for_an_image(tmp_path: Path) -> None:
         assert contents.read(4, 0) == b"QFI\xfb"
 
 
-@pytest.mark.skipif(
-    not has_qemu, reason="QEMU IS NOT INSTALLED: guests with images were not tested"
-)
-def test_a_guest_runs_on_an_image_that_grows_and_keeps_what_it_has_told() -> None:
-    async def scenario(kvm: KvmRig) -> None:
-        alpha, boot = kvm.nodes["alpha"], kvm.disk(0)
-        directories = Directories(local=str(kvm.root))
-        files = FileStorage(lambda: directories)
-        images = Qcow2Storage(lambda: directories, files, GuestsImages(kvm.root / "alpha" / "run"))
-        storages = Storages({FileBacking: files, Qcow2Backing: images}, {})
-        alpha._open_disk = storages.open  # type: ignore[attr-defined]
-        alpha._launcher._open_disk = storages.open  # type: ignore[attr-defined]
-        of = replace(
-            boot, backing=Qcow2Backing(path=f"{kvm.root}/web1/{boot.id}.qcow2", shared=False)
-        )
-        await images.ensure_present(of)
-        with closing(Opened(images, of)) as opened:
-            opened.contents.write(kvm.image.read_bytes(), 0)
-        more = replace(
-            kvm.disk(1),
-            backing=Qcow2Backing(path=f"{kvm.root}/web1/{kvm.disk(1).id}.qcow2", shared=False),
-        )
-        await images.ensure_present(more)
-        await alpha.ensure_running(kvm.spec(disks=(of,)), ())
-        before = await goes_on(kvm, "alpha")
-        await alpha.ensure_disks(kvm.spec(disks=(of, more)))
-        grown = replace(more, size=MiB(3))
-        await images.grow(grown)
-        await alpha.ensure_disks(kvm.spec(disks=(of, grown)))
-        assert await kvm.seen("alpha") == {0: 1, 1: 3}
-        found = await images.find(grown)
-        assert found is not None
-        assert found.size == 3
-        snapshot, second = kept_in(of), kept_in(of, DiskId(str(DISK_B)[:-1] + "c"))
-        handlers = SnapshotHandlers(storages, {"kvm": alpha}, Turns())
-        for each in (snapshot, second):
-            await handlers.ensure_taken(instance=of.instance, snapshots=(each,))
-        after = await goes_on(kvm, "alpha")
-        await images.ensure_absent(second.kept)
-        assert await images.find(second.kept) is None
-        with closing(Opened(images, snapshot.kept)) as opened:  # while the guest goes on
-            kept = opened.contents.read(opened.contents.size, 0)
-        told = check(kept)
-        assert told.wrong == ()
-        assert before <= told.whole_to <= after
-        await alpha.ensure_disks(kvm.spec(disks=(of,)))
-        held = {each.readlink().name for each in _descriptors(kvm)}
-        assert f"{more.id}.qcow2" not in held
-        await alpha.ensure_gone(of.instance)
-        await images.roll_back(snapshot)
-        with closing(Opened(images, of)) as opened:
-            assert opened.contents.read(opened.contents.size, 0) == kept
-        assert await images.problem(of) == ""
-        await alpha.ensure_running(kvm.spec(disks=(of,)), ())
-        await goes_on(kvm, "alpha")
-
-    run_kvm(scenario)
-
-
-def _descriptors(kvm: KvmRig) -> list[Path]:
-    found = kvm.home("alpha").process()
-    assert found is not None
-    with found:
-        return [*Path(f"/proc/{found.pid}/fd").iterdir()]
+def test_a_node_without_qemu_img_says_what_to_install(
+    real: ImageRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    with pytest.raises(NodeFailure, match="install the package qemu-utils"):
+        run(real.storage.ensure_present(disk(real)))
+    assert run(real.storage.inventory(real.pool)) == ()

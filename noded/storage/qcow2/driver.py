@@ -5,6 +5,7 @@ to be known of it is read here: so nothing has to be opened that may be open els
 """
 
 import os
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import PurePath
@@ -25,7 +26,7 @@ from noded.storage.opening import open_disk
 from noded.storage.place import MIB, NEVER_BY_LINK, Place
 from noded.storage.qcow2 import commands
 from noded.storage.qcow2.guests import OpenImages
-from noded.system.execute import CommandFailed, Finished, execute
+from noded.system.execute import ENVIRONMENT, CommandFailed, Finished, execute
 from noded.system.threads import in_thread
 
 TIME_S = 100.0  # of one command; a disk of some TiB takes seconds
@@ -76,7 +77,7 @@ class Qcow2Storage(Storage):
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NEVER_BY_LINK
         descriptor = os.open(place.unfinished, flags, 0o600, dir_fd=place.directory)
         try:
-            await self._run(*commands.create(_named(descriptor), disk.size), timeout_s=TIME_S)
+            await self._do(commands.create(_named(descriptor), disk.size))
             write_label(descriptor, disk.id, disk.instance)
             await in_thread(os.fsync, descriptor)
             place.finish()
@@ -130,7 +131,7 @@ class Qcow2Storage(Storage):
             if is_locked(descriptor):
                 return ""
             try:
-                await self._run(*commands.check(_named(descriptor)), timeout_s=TIME_S)
+                await self._do(commands.check(_named(descriptor)))
             except CommandFailed as error:
                 if error.detail.get("status") in _DAMAGED:
                     return f"Its image is bad: {error.message}"
@@ -149,7 +150,7 @@ class Qcow2Storage(Storage):
             place.check_space_to_grow(disk, MiB(disk.size - found.size))
         async with self._opened(disk) as descriptor:
             if not is_locked(descriptor):
-                await self._run(*commands.grow(_named(descriptor), disk.size), timeout_s=TIME_S)
+                await self._do(commands.grow(_named(descriptor), disk.size))
 
     async def attach(self, disk: DiskSpec, access: Access) -> str:  # noqa: ARG002 -- a file is everybody's
         """Look whether it is there: a file needs no more."""
@@ -205,8 +206,16 @@ class Qcow2Storage(Storage):
                     "stop it first.",
                     path=path_of(disk),
                 )
-            await self._run(*command(_named(descriptor), name), timeout_s=TIME_S)
+            await self._do(command(_named(descriptor), name))
             await in_thread(os.fsync, descriptor)
+
+    async def _do(self, command: commands.Command) -> None:
+        if shutil.which(command[0], path=ENVIRONMENT["PATH"]) is None:
+            raise NodeFailure(
+                f"This node has no {command[0]}, which disks in the format qcow2 need; install the "
+                "package qemu-utils."
+            )
+        await self._run(*command, timeout_s=TIME_S)
 
     @asynccontextmanager
     async def _opened(self, disk: DiskSpec, mode: Mode = Mode.READ_WRITE) -> AsyncIterator[int]:
