@@ -13,6 +13,7 @@ from coordinator.cli.connection import connect
 from coordinator.cli.job_numbers import job_parser, read_numbers
 from coordinator.cli.parser import Parser
 from coordinator.cli.priority import read_priority
+from coordinator.cli.refused import add_refused
 from coordinator.cli.table import table
 from coordinator.cli.telling import print_failure, tell
 
@@ -56,6 +57,7 @@ def _choosing(command: str, description: str) -> Parser:
     for state, (_, doc) in _STATES.items():
         states.add_argument(f"--{state}", dest="state", action="store_const", const=state, help=doc)
     parser.add_argument("-f", "--force", action="store_true", help="do not ask")
+    add_refused(parser, command)
     return parser
 
 

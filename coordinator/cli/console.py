@@ -20,6 +20,7 @@ from common.paths import Paths
 from coordinator.cli.connection import connect
 from coordinator.cli.follow import follow
 from coordinator.cli.parser import Parser
+from coordinator.cli.refused import add_refused
 
 MOVE_S = 10.0  # how long after its end here the guest may need to be found elsewhere
 DETACH = b"\x1d"  # Ctrl-]
@@ -54,6 +55,7 @@ def console(command: str, words: Sequence[str]) -> int:
     """Run the command; return the exit code."""
     parser = Parser(command, "Use an instance's serial console; Ctrl-] ends it.")
     parser.add_argument("instance", metavar="INSTANCE", help="its name; it has to run")
+    add_refused(parser, command)
     parser.add_argument("--show-cmd", action="store_true", help="only tell where the console is")
     parser.add_argument("--seconds", type=float, metavar="N", help="end by itself after N seconds")
     options = parser.parse_args(words)

@@ -17,6 +17,7 @@ from coordinator.cli.parser import Parser, add_ignored, add_json
 from coordinator.cli.refused import add_refused
 from coordinator.cli.telling import tell
 from coordinator.operations.cluster.fields import (
+    AllocatorOptions,
     BackendDefaults,
     ClusterPolicyOption,
     DefaultAllocator,
@@ -73,6 +74,7 @@ class Words(Order, kw_only=True):
     shared_file_storage_dir: SharedFileDirectory = ""
     gluster_storage_dir: GlusterDirectory = ""
     default_iallocator: DefaultAllocator = "hail"
+    default_iallocator_params: AllocatorOptions = None
     mac_prefix: MacPrefix = "aa:00:00"
     master_ip: MasterIp = None
     master_netdev: MasterDevice = None
@@ -138,6 +140,7 @@ def read_wanted(options: argparse.Namespace) -> "NewCluster":
         secondary_ip=given.secondary_ip or "",
         port=options.port,
         default_iallocator=given.default_iallocator or "",
+        default_iallocator_params=given.default_iallocator_params or {},
         settings=read_settings(settings),
         hvparams=given.hvparams or {},
         beparams=read_backend(given.beparams or {}),

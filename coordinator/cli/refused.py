@@ -49,6 +49,16 @@ _FREE = Refused(
 )
 _HELPER = Refused("No helper is started to install an operating system.", (ANY,))
 
+_GROUP = Refused("Name a node of that group, with -n.")
+_COMMUNICATION = Refused("Guests are told about themselves by an image's NoCloud data.", _NO)
+_NO_JOB = Refused("No job is made, so there is none to go earlier.", (ANY,))
+_OF_FILES = {
+    "--file-driver": Refused("How guests get a file is a parameter, “-H disk_aio=…”.", ("loop",)),
+    "--file-storage-dir": Refused(
+        "Files are below the directory of the cluster; “gnt-cluster info” tells which."
+    ),
+}
+
 OPTIONS: Mapping[str, Mapping[str, Refused]] = {
     "gnt-backup export": {
         "--zero-free-space": _FREE,
@@ -56,19 +66,33 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
         "--zeroing-timeout-per-mib": _FREE,
     },
     "gnt-backup import": {
-        "--file-driver": Refused("How guests get a file is a parameter, “-H disk_aio=…”."),
-        "--file-storage-dir": Refused(
-            "Files are below the directory of the cluster; “gnt-cluster info” tells which."
-        ),
+        **_OF_FILES,
         "--helper-shutdown-timeout": _HELPER,
         "--helper-startup-timeout": _HELPER,
-        "--node-group": Refused("Name a node of that group, with -n."),
+        "--node-group": _GROUP,
+    },
+    "gnt-instance add": {
+        **_OF_FILES,
+        "--communication": _COMMUNICATION,
+        "--helper-shutdown-timeout": _HELPER,
+        "--helper-startup-timeout": _HELPER,
+        "--node-group": _GROUP,
+    },
+    "gnt-instance console": {"--priority": _NO_JOB},
+    "gnt-instance info": {"--priority": _NO_JOB},
+    "gnt-instance modify": {
+        **_OF_FILES,
+        "--communication": _COMMUNICATION,
+        "--ext-params": Refused("What a provider is told of a disk is said when it is added."),
+        "--iallocator": Refused("Name the second node of new copies, with -n."),
+        "--new-primary": Refused("“gnt-instance failover”, “migrate” and “move” move it."),
+    },
+    "gnt-job cancel": {
+        "--kill": Refused("No job is a process; to cancel one has it undone where it stands."),
+        "--yes-do-it": Refused("It goes with --kill, and nothing is killed.", (ANY,)),
     },
     "gnt-cluster init": {
         **_OF_CLUSTER,
-        "--default-iallocator-params": Refused(
-            "Give it to “gnt-cluster modify” when the cluster is there."
-        ),
         "--primary-ip-version": Refused("It is 4 or 6, and each node may have either.", ("4", "6")),
         "--specs-cpu-count": _SPECS,
         "--specs-disk-count": _SPECS,
@@ -100,6 +124,9 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
     **{
         command: {"--disk-state": _STATES, "--hypervisor-state": _STATES}
         for command in ("gnt-node add", "gnt-node modify", "gnt-group add", "gnt-group modify")
+    },
+    "gnt-network connect": {
+        "--nic-parameters": Refused("Give --mode, --link and --vlan, each for what it is about."),
     },
     "gnt-cluster renew-crypto": {
         "--new-spice-certificate": _SPICE,

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from random import SystemRandom
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -46,6 +47,7 @@ from coordinator.master.local import calling, this_node
 from coordinator.master.master import new_uuid
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.stranger import stranger
+from coordinator.operations.cluster.default_allocators import edited_options
 from coordinator.operations.node.roster import roster_of
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.operations.placement.allocators import find_program, search_path_of
@@ -66,6 +68,7 @@ class NewCluster(Order, kw_only=True):
     port: int = 1811
     group: GroupName = GroupName("default")
     default_iallocator: str = "hail"
+    default_iallocator_params: dict[str, Any] = {}
     settings: Settings = Settings()
     hvparams: dict[str, Layer] = {}
     beparams: Layer = {}
@@ -94,6 +97,8 @@ async def initialise(paths: Paths, wanted: NewCluster) -> None:
         check_reachable_ip(wanted.secondary_ip, "the secondary address of this node")
     if wanted.default_iallocator:
         find_program(wanted.default_iallocator, search_path_of(paths))
+    options = edited_options({}, wanted.default_iallocator_params)
+    wanted = replace(wanted, default_iallocator_params=options)
     token = _token(paths)
     state = _first_state(wanted)
     check_has_group(state.config.cluster)
@@ -199,6 +204,7 @@ def _first_state(wanted: NewCluster) -> State:
         name=wanted.name,
         master=node.uuid,
         default_iallocator=wanted.default_iallocator,
+        default_iallocator_params=wanted.default_iallocator_params,
         hvparams=wanted.hvparams,
         beparams=wanted.beparams,
         nicparams=wanted.nicparams,

@@ -7,7 +7,8 @@ from common.units import format_mib
 from coordinator.cli.asking import query
 from coordinator.cli.cell import format_time
 from coordinator.cli.info.shown import identity, known, marked, named, show, silence
-from coordinator.cli.parser import Parser, add_json
+from coordinator.cli.parser import Parser, add_ignored, add_json
+from coordinator.cli.refused import add_refused
 
 STATIC = (
     "name", "uuid", "serial_no", "ctime", "mtime", "admin_state", "pnode", "snodes", "pnode.group",
@@ -26,6 +27,8 @@ LIVE = (
 def instance_info(command: str, words: Sequence[str]) -> int:
     """``gnt-instance info``."""
     parser = Parser(command, "Show all about instances.")
+    add_ignored(parser, ("--roman",))
+    add_refused(parser, command)
     parser.add_argument("names", nargs="*", metavar="INSTANCE", help="its name")
     parser.add_argument("-s", "--static", action="store_true", help="do not ask the nodes")
     parser.add_argument("--all", action="store_true", help="all instances of the cluster")

@@ -25,7 +25,7 @@ def edited_requests(
     return _merged(present.default_iallocators, by_request)
 
 
-def edited_options(present: Cluster, given: dict[str, Any]) -> dict[str, Any]:
+def edited_options(present: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Lay options of allocators over the present ones; “default” takes one away.
 
     Raises:
@@ -34,7 +34,7 @@ def edited_options(present: Cluster, given: dict[str, Any]) -> dict[str, Any]:
     options = {
         key: None if value == DEFAULT else _option(key, value) for key, value in given.items()
     }
-    return _merged(present.default_iallocator_params, options)
+    return _merged(present, options)
 
 
 def _merged(present: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

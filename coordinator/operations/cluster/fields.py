@@ -8,6 +8,14 @@ DefaultAllocator = Annotated[
     str | None,
     option("-I", "--default-iallocator", metavar="NAME", help="chooses nodes where none is named"),
 ]
+AllocatorOptions = Annotated[
+    dict[str, Any] | None,
+    option(
+        "--default-iallocator-params",
+        syntax=Syntax.KEYVAL,
+        help="options that every allocator is given, without dashes; “default” takes one away",
+    ),
+]
 PoolSize = Annotated[
     int | None,
     option("-C", "--candidate-pool-size", metavar="N", help="how many nodes hold the state"),

@@ -21,6 +21,7 @@ from coordinator.operating_systems.parameters import keep_for_cluster, read_para
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster.default_allocators import edited_options, edited_requests
 from coordinator.operations.cluster.fields import (
+    AllocatorOptions,
     BackendDefaults,
     ClusterPolicyOption,
     DefaultAllocator,
@@ -100,14 +101,7 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
             "for all",
         ),
     ] = None
-    default_iallocator_params: Annotated[
-        dict[str, Any] | None,
-        option(
-            "--default-iallocator-params",
-            syntax=Syntax.KEYVAL,
-            help="options that every allocator is given, without dashes; “default” takes one away",
-        ),
-    ] = None
+    default_iallocator_params: AllocatorOptions = None
     max_running_jobs: Annotated[
         int | None, option("--max-running-jobs", metavar="N", help="how many run at once")
     ] = None
@@ -269,7 +263,9 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
             requests = edited_requests(present, self.default_iallocators)
             changes["default_iallocators"] = requests
         if self.default_iallocator_params is not None:
-            options = edited_options(present, self.default_iallocator_params)
+            options = edited_options(
+                present.default_iallocator_params, self.default_iallocator_params
+            )
             changes["default_iallocator_params"] = options
         for switch in _SWITCHES:
             if (is_on := getattr(self, switch)) is not None:

@@ -21,13 +21,15 @@ def test_words_become_a_cluster() -> None:
         "prod --node-name alpha --address 192.0.2.1 -C 3 --enabled-hypervisors kvm,fake "
         "--shared-file-storage-dir /srv/shared -B memory=1G,vcpus=2 -N link=br1,guarded=no "
         "--gluster-storage-dir /srv/gluster -D gluster:volume=gv1 --ipolicy-vcpu-ratio 2 "
-        "-H kvm:kernel_path=/vmlinuz,acpi=no -H fake:migration_mode=live --no-ssh-init"
+        "-H kvm:kernel_path=/vmlinuz,acpi=no -H fake:migration_mode=live --no-ssh-init "
+        "--default-iallocator-params mond=yes --maintain-node-health=yes"
     )
     wanted = read_wanted(parser_of("gnt-cluster init").parse_args(words.split()))
     assert wanted.name == "prod"
     assert wanted.node == "alpha"
     assert wanted.primary_ip == "192.0.2.1"
     assert wanted.default_iallocator == "hail"
+    assert wanted.default_iallocator_params == {"mond": "yes"}
     assert wanted.settings.given() == {
         "candidate_pool_size": 3,
         "enabled_hypervisors": ("kvm", "fake"),
@@ -37,6 +39,7 @@ def test_words_become_a_cluster() -> None:
         "shared_file_storage_dir": "/srv/shared",
         "gluster_storage_dir": "/srv/gluster",
         "mac_prefix": "aa:00:00",
+        "maintain_node_health": True,
     }
     assert wanted.beparams == {"maxmem": 1024, "minmem": 1024, "vcpus": 2}
     assert wanted.hvparams == {

@@ -11,10 +11,10 @@ from common.paths import Paths
 from coordinator.master.bootstrap import NewCluster, initialise
 
 
-def begin(root: Path, allocator: str) -> None:
+def begin(root: Path, allocator: str, **options: object) -> None:
     wanted = NewCluster(
         name=ClusterName("prod"), node=NodeName("alpha"), primary_ip="192.0.2.1",
-        default_iallocator=allocator,
+        default_iallocator=allocator, default_iallocator_params=options,
     )  # fmt: skip
     asyncio.run(initialise(Paths(str(root)), wanted))
 
@@ -24,6 +24,11 @@ def test_a_cluster_does_not_begin_with_an_allocator_that_is_not_there(tmp_path: 
         begin(tmp_path, "nosuch")
     with pytest.raises(InvalidRequest, match="is no name of an allocator"):
         begin(tmp_path, "../sh")
+
+
+def test_a_cluster_does_not_begin_with_options_that_allocators_do_not_have(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="“--mond” is no option"):
+        begin(tmp_path, "hail", **{"--mond": True})
 
 
 @pytest.mark.parametrize("allocator", ["hail", ""])
