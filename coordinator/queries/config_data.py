@@ -33,6 +33,7 @@ _OF_CLUSTER = (
     "master_ip", "master_netdev", "volume_group_name", "file_storage_dir",
     "shared_file_storage_dir", "gluster_storage_dir", "maintain_node_health", "hvparams",
     "ndparams", "diskparams", "hidden_os", "blacklisted_os", "os_hvp", "osparams",
+    "uid_pool",
 )  # fmt: skip
 _OF_NODE = (
     "name", "tags", "primary_ip", "group", "ndparams", "master_candidate",
@@ -61,7 +62,6 @@ _NOT_OURS: dict[str, Any] = {
     "prealloc_wipe_disks": True,  # new disks are zeros
     "reserved_lvs": [],
     "tcpudp_port_pool": [],
-    "uid_pool": [],
     "use_external_mip_script": False,
     "zeroing_image": "",
 }

@@ -22,6 +22,7 @@ MIRROR = DrbdBacking(
     port=Port(11000), minors={ALPHA.uuid: 0, BETA.uuid: 3}, secret="do not tell",
 )  # fmt: skip
 MIRRORED = STATE.apply([
+    Put(replace(STATE.config.cluster, uid_pool=((70_000, 70_099),), hidden_os=("old",))),
     Put(replace(WEB1, disk_template=DiskTemplate.DRBD)),
     Put(replace(DISK, backing=MIRROR, nodes=(BETA.uuid, ALPHA.uuid))),
     Put(replace(NIC, ip="192.0.2.3", network=NETWORK.uuid)),
@@ -60,3 +61,8 @@ def test_everything_of_the_configuration_is_in_it_by_its_uuid() -> None:
         assert told[name].keys() == set(objects), name
     nics = [nic["uuid"] for instance in told["instances"].values() for nic in instance["nics"]]
     assert sorted(nics) == sorted(config.nics)
+
+
+def test_what_is_set_of_the_cluster_is_in_it() -> None:
+    told = json.loads(json.dumps(config_data(MIRRORED)))["cluster"]
+    assert (told["uid_pool"], told["hidden_os"]) == ([[70_000, 70_099]], ["old"])
