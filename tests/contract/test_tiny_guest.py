@@ -1,5 +1,7 @@
 """What the tests' guest promises: what it says on its console is on its disk, for good."""
 
+import errno
+
 import pytest
 
 from noded.hypervisor.kvm.monitor import monitor
@@ -70,6 +72,37 @@ def test_each_write_is_flushed_before_it_has_ended() -> None:
         async with monitor(rig.home("alpha").qmp_socket, rig.spec().name) as session:
             (block,) = await session.ask("query-block")
         assert block["inserted"]["cache"]["writeback"] is False
+
+    run_kvm(scenario)
+
+
+def test_a_write_that_fails_is_tried_until_it_succeeds_and_the_next_ones_are_written() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        async with monitor(rig.home("alpha").qmp_socket, rig.spec().name) as session:
+            nodes = await session.ask("query-named-block-nodes", flat=True)
+            (file,) = (node["node-name"] for node in nodes if node["drv"] == "file")
+            (disk,) = (node["node-name"] for node in nodes if node["drv"] == "raw")
+            failing = {"event": "write_aio", "errno": errno.EIO, "once": True}
+            await session.ask(
+                "blockdev-add",
+                **{"driver": "blkdebug", "node-name": "bad", "image": file},
+                **{"inject-error": [failing]},
+            )
+            reopened = {
+                "driver": "raw",
+                "node-name": disk,
+                "file": "bad",
+                "cache": {"direct": False},
+            }
+            await session.ask("blockdev-reopen", options=[reopened])
+        await until(lambda: b"the disk failed" in console(rig))
+        await goes_on(rig, "alpha")
+        rig.crash("alpha")
+        found = check(rig.image.read_bytes())
+        assert (found.wrong, found.starts) == ((), 1)
+        assert found.whole_to >= numbers(console(rig))[-1]
 
     run_kvm(scenario)
 

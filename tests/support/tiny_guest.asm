@@ -143,13 +143,16 @@ rest:   hlt
         out dx, ax
 .on:    ret
 
-; Have the firmware do what ax says with the packet, until it succeeds.
+; Have the firmware do what ax says with the packet, until it succeeds. It notes there how many
+; sectors it did, which after a failure are none.
 disk:   mov dl, [drive]
         test dl, dl
         jz .done
         mov si, packet
         push ax
+        push word [packet.sectors]
         int 0x13
+        pop word [packet.sectors]
         pop ax
         jnc .done
         push ax
