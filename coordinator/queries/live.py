@@ -13,6 +13,7 @@ from common.noderpc.facts import NodeFacts
 from common.noderpc.instances import GuestReport
 from common.noderpc.mirrors import MirrorReport
 from common.noderpc.operating_systems import DefinitionReport
+from common.noderpc.providers import ProviderReport
 from coordinator.disks.diagnosis import Told as MirrorsTold
 from coordinator.disks.kinds import mirrored_on, pools_of
 from coordinator.nodes.heard import Heard, Told
@@ -30,6 +31,8 @@ class Asker(Protocol):
     async def guests(self, nodes: Iterable[Node]) -> Answers[tuple[GuestReport, ...]]: ...
 
     async def definitions(self, nodes: Iterable[Node]) -> Answers[tuple[DefinitionReport, ...]]: ...
+
+    async def providers(self, nodes: Iterable[Node]) -> Answers[tuple[ProviderReport, ...]]: ...
 
     async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]: ...
 

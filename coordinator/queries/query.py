@@ -11,6 +11,7 @@ from coordinator.queries.field import Field, Missing, Needs, unknown_field
 from coordinator.queries.filter import Predicate, compile_filter, fields_of, names_asked
 from coordinator.queries.live import Live
 from coordinator.queries.operating_systems import with_systems
+from coordinator.queries.providers import with_providers
 from coordinator.queries.source import Source
 from coordinator.queries.subject import Subject, find_subject
 
@@ -35,6 +36,8 @@ async def query(what: str, fields: Sequence[str], qfilter: Any, source: Source) 
         source = await with_exports(source)
     if what == "os":
         source = await with_systems(source)
+    if what == "extstorage":
+        source = await with_providers(source)
     rows = await _rows(what, columns, qfilter, source)
     data = []
     for number, row in enumerate(rows, start=1):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from common.model.job import Job
 from common.model.node import Node
@@ -12,6 +13,7 @@ from common.noderpc.facts import Facts, NodeFacts
 from common.noderpc.instances import GuestReport, Instances
 from common.noderpc.mirrors import MirrorReport, Mirrors
 from common.noderpc.operating_systems import DefinitionReport, OperatingSystems
+from common.noderpc.providers import ProviderReport, Providers
 from coordinator.locks.report import LockRow
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
@@ -36,6 +38,7 @@ class Source:
     archive: Archive | None = None
     exports: Mapping[NodeName, tuple[str, ...] | None] = field(default_factory=dict)  # if asked for
     systems: tuple[KnownOs, ...] = ()  # likewise
+    providers: Sequence[Mapping[str, Any]] = ()  # likewise
     archived: Mapping[JobId, Job] = field(default_factory=dict)  # of those what is asked for
 
 
@@ -51,6 +54,9 @@ class NodeAsker:
     async def definitions(self, nodes: Iterable[Node]) -> Answers[tuple[DefinitionReport, ...]]:
         calls = {n.uuid: self.nodes.service(OperatingSystems, n).definitions() for n in nodes}
         return await each(calls)
+
+    async def providers(self, nodes: Iterable[Node]) -> Answers[tuple[ProviderReport, ...]]:
+        return await each({n.uuid: self.nodes.service(Providers, n).providers() for n in nodes})
 
     async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]:
         return await each({n.uuid: self.nodes.service(Exports, n).exports() for n in nodes})

@@ -24,6 +24,7 @@ from coordinator.queries.lock_names import named
 from coordinator.queries.network_fields import NETWORK_FIELDS, NetworkRow
 from coordinator.queries.node_fields import NODE_FIELDS, NodeRow
 from coordinator.queries.operating_systems import OS_FIELDS, os_rows
+from coordinator.queries.providers import PROVIDER_FIELDS, provider_rows
 from coordinator.queries.source import Source
 from coordinator.state import kinds
 from coordinator.state.config import Config
@@ -112,6 +113,7 @@ _EXPORT_FIELDS: Table[ExportRow] = table((
 SUBJECTS: dict[str, Subject] = {
     "cluster": Subject(CLUSTER_FIELDS, "name", lambda s, _: [ClusterRow(s.state.config)]),
     "export": Subject(_EXPORT_FIELDS, "export", lambda source, _: export_rows(source)),
+    "extstorage": Subject(PROVIDER_FIELDS, "name", lambda source, _: provider_rows(source)),
     "filter": Subject(FILTER_RULE_FIELDS, "uuid", _filters, _named_filters),
     "group": _of(kinds.GROUP, GROUP_FIELDS, GroupRow),
     "instance": _of(kinds.INSTANCE, INSTANCE_FIELDS, InstanceRow),

@@ -37,6 +37,7 @@ from common.noderpc.facts import NodeFacts
 from common.noderpc.instances import GuestReport, GuestState
 from common.noderpc.mirrors import MirrorReport
 from common.noderpc.operating_systems import DefinitionReport
+from common.noderpc.providers import ProviderReport
 from common.paths import Paths
 from coordinator.master.luxi_server import LuxiServer
 from coordinator.queries.live import Answers, Specs
@@ -95,6 +96,9 @@ class RunningEverywhere:
         }  # fmt: skip
 
     async def definitions(self, nodes: Iterable[Node]) -> Answers[tuple[DefinitionReport, ...]]:
+        return {node.uuid: () for node in nodes}
+
+    async def providers(self, nodes: Iterable[Node]) -> Answers[tuple[ProviderReport, ...]]:
         return {node.uuid: () for node in nodes}
 
     async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]:

@@ -4,9 +4,10 @@ import pytest
 
 from common.errors import InvalidRequest
 from common.names import GroupName, NodeName
+from coordinator.disks.known_providers import FIELDS
 from coordinator.operations.group.add import AddGroup
 from coordinator.operations.group.assign_nodes import AssignNodes
-from coordinator.operations.storage.diagnose import FIELDS, DiagnoseExternalStorage
+from coordinator.operations.storage.diagnose import DiagnoseExternalStorage
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.shelf import Shelf
@@ -41,6 +42,8 @@ def test_a_provider_can_be_used_in_groups_of_which_every_node_has_it_whole() -> 
             assert row[FIELDS.index("nodegroup_status")]["default"]
             (beta.directory / "grow").unlink()
             (row,) = await cluster.run(LOOK)
+            asked = await cluster.master.luxi("Query", "extstorage", FIELDS, None)
+            assert [[value for _, value in each] for each in asked["data"]] == [row]
             told = dict(zip(FIELDS, row, strict=True))
             assert not told["nodegroup_status"]["default"]
             ((_, is_valid, problem, _),) = told["node_status"]["beta"]

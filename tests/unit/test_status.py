@@ -62,9 +62,8 @@ def _fields(theirs: Mapping[str, Iterable[str]]) -> Iterator[str]:
     yield "# Fields of lists"
     yield ""
     yield "What Ganeti's lists can show of each kind of object, and ours. A field `hv/…` is a"
-    yield "parameter of a hypervisor; those that are missing cannot be set. Storage providers have"
-    yield "no list yet. This page is written by `tests/unit/test_status.py`; see [the"
-    yield "status](status.md) of all."
+    yield "parameter of a hypervisor; those that are missing cannot be set. This page is written"
+    yield "by `tests/unit/test_status.py`; see [the status](status.md) of all."
     yield ""
     yield "| Kind | Of Ganeti's | Missing | Ours |"
     yield "|---|---|---|---|"
@@ -101,7 +100,7 @@ def _opcodes() -> Iterator[str]:
 
 def _parameters(opcode: str) -> Iterator[str]:
     entry, theirs = CATALOGUE[opcode], opcodes()[opcode]
-    ours = find_operation(opcode).__struct_fields__
+    ours = find_operation(opcode).__struct_encode_fields__
     yield ""
     yield f"## {opcode}"
     yield ""

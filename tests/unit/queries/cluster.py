@@ -34,6 +34,7 @@ from common.noderpc.facts import Facts, NodeFacts, StorageReport
 from common.noderpc.instances import GuestReport, GuestState, Instances
 from common.noderpc.mirrors import MirrorReport
 from common.noderpc.operating_systems import DefinitionReport
+from common.noderpc.providers import ProviderReport
 from common.rpc.envelope import answer
 from common.rpc.server import Reply
 from coordinator.locks.names import Level, LockName, Mode, Owner
@@ -164,6 +165,12 @@ class RecordedAsker:
         self.asked.append(("definitions", [node.name for node in chosen]))
         noop = DefinitionReport(name="noop", path="/srv/os/noop", api_versions=(10,))
         return {n.uuid: self._or_dead(n, (noop,)) for n in chosen}
+
+    async def providers(self, nodes: Iterable[Node]) -> Answers[tuple[ProviderReport, ...]]:
+        chosen = list(nodes)
+        self.asked.append(("providers", [node.name for node in chosen]))
+        shelf = ProviderReport(name="shelf", path="/usr/share/ganeti/extstorage/shelf")
+        return {n.uuid: self._or_dead(n, (shelf,)) for n in chosen}
 
     async def exports(self, nodes: Iterable[Node]) -> Answers[tuple[str, ...]]:
         chosen = list(nodes)
