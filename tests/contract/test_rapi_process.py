@@ -168,7 +168,7 @@ def test_a_path_may_end_with_a_slash(rapi: RapiProcess) -> None:
         b"POST /2/instances HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n",
         b"POST /2/instances HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
         b"POST /2/instances HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"
-        b"Content-Length: 5\r\n\r\n0\r\n\r\n",
+        b"Content-Length: 0\r\n\r\n0\r\n\r\n",
         b"POST /2/instances HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n40001\r\n",
         b"POST /2/instances HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
         b"GET /version HTTP/1.1\r\n\r\n",
@@ -216,11 +216,19 @@ def test_it_ends_although_somebody_listens(tmp_path: Path) -> None:
             secure.sendall(f"GET /2/events HTTP/1.1\r\n{head}\r\n".encode())
             assert b" 200 OK" in secure.recv(65536)
             os.kill(rapi.pid, signal.SIGTERM)
+            until = time.monotonic() + PATIENCE_S
             while secure.recv(65536):  # until it hangs up, well before it would say anything
                 pass
             secure.close()
+            while not has_ended(rapi.pid):  # a second signal would kill it on its way out
+                assert time.monotonic() < until
 
     asyncio.run(scenario())
+
+
+def has_ended(pid: int) -> bool:
+    """Tell whether a child has, though nobody has asked yet how."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def test_a_client_that_takes_no_answer_costs_the_others_nothing(tmp_path: Path) -> None:
