@@ -72,6 +72,6 @@ def test_what_somebody_else_has_put_there_stays() -> None:
                 links = links_on(cluster, "alpha")
                 assert links["ganeti-master"].read_text() == "Ganeti's own"
                 assert links["hmac.key"].readlink() == Path("/elsewhere")
-                assert ("ganeti-query" in links) == wanted
+                assert ("ganeti-query" in links) == ("ssconf_master_node" in links) == wanted
 
     simulate(story())

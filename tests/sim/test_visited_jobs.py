@@ -92,10 +92,11 @@ def test_a_job_that_nobody_visits_says_so_and_ends() -> None:
         async with simulated_cluster() as cluster:
             with pytest.raises(Conflict, match=r"Nobody has connected to .*sock within 20 seconds"):
                 await cluster.run(TryQueue(notify_exec=True))
-            number = await cluster.submit(TryQueue(notify_waitlock=True))
-            await cluster.settle(1.0)
-            await cluster.master.luxi("CancelJob", number)
-            assert (await cluster.finished(number)).status is Status.CANCELED
+            for order in (TryQueue(notify_waitlock=True), TryQueue(notify_exec=True)):
+                number = await cluster.submit(order)
+                await cluster.settle(1.0)
+                await cluster.master.luxi("CancelJob", number)
+                assert (await cluster.finished(number)).status is Status.CANCELED
 
     simulate(scenario())
 
