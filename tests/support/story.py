@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from common.model.job import Status
@@ -82,8 +82,6 @@ class Told:
     calls: list[Trip]
     crossings: list[Trip]  # calls and commits
     steps: list[Step]
-    # What is called and committed once a step has failed, by its title and whether it took effect.
-    ways_back: dict[tuple[str, bool], list[Trip]] = field(default_factory=dict)
 
     @property
     def undoable(self) -> list[Step]:
