@@ -43,6 +43,7 @@ def outlook_of(model: ClusterModel, nodes: Collection[int]) -> Outlook:
 def lost_nodes(model: ClusterModel, nodes: Collection[int], outlook: Outlook) -> set[int]:
     """Those of ``nodes`` that for sure cannot be emptied, by what counting tells and by peers."""
     rows, lost, some = model.rows, set(outlook.lost), frozenset(nodes)
+    has_exclusive = any(model.exclusive)
     for (primary, secondary), arriving in model.peers.arriving.items():
         if primary not in some or primary in lost:
             continue
@@ -52,7 +53,7 @@ def lost_nodes(model: ClusterModel, nodes: Collection[int], outlook: Outlook) ->
             or there.disk <= 0
             or (here.disk <= 0 and not here.offline)
             or (model.tied[primary] and not model.may_migrate(primary, [secondary])[0])
-            or _lacks_spindles(model, primary, secondary)
+            or (has_exclusive and _lacks_spindles(model, primary, secondary))
         ):
             lost.add(primary)
     return lost
