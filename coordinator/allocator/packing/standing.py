@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coordinator.allocator.arithmetic import replaced
 from coordinator.allocator.arrays import Floats, Ints
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.score import Score
@@ -119,8 +120,9 @@ class Figures:
             two = self._after(secondary, self._second)
             two[:, RESERVED] = reserved / self.memory_of(secondary)
             before_one, before_two = self.now[primary], self.now[secondary]
-            wide, spread = self._replaced(sums, variances, before_one, one)
-            _, spread = self._replaced(wide, spread, before_two, two)
+            n = float(len(self.nodes))
+            wide, spread = replaced(n, sums, variances, before_one, one)
+            _, spread = replaced(n, wide, spread, before_two, two)
             spread = np.sqrt(spread)
             kept = sums[RESERVED] + (one[:, RESERVED] - before_one[:, RESERVED])
             kept = kept + (two[:, RESERVED] - before_two[:, RESERVED])
@@ -150,16 +152,6 @@ class Figures:
             amounts = self._amounts[rows] + change[rows]
             after: Floats = amounts / self._unit[rows] / self._speed[rows]
         return after
-
-    def _replaced(
-        self, sums: Floats, variances: Floats, before: Floats, after: Floats
-    ) -> tuple[Floats, Floats]:
-        n = float(len(self.nodes))
-        shift = after - before
-        growth = after * after - before * before
-        change = (n * growth - (2 * sums) * shift) - shift * shift
-        # Not np.maximum: a figure that is no number makes the variance 0, as in hail.
-        return sums + shift, np.fmax(0, variances + change / (n * n))
 
     def _total(self, spread: Floats, kept: Floats, failing: Floats, location: Floats) -> Floats:
         """Terms times weights, added in their order."""
