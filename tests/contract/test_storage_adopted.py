@@ -18,7 +18,8 @@ from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from noded.storage.adopted import AdoptedStorage
 from noded.storage.attached import AttachedDevices
-from noded.storage.fake import FakeAdopted, FakeFiles
+from noded.storage.fake import FakeFiles
+from noded.storage.fake_elsewhere import FakeAdopted
 from noded.storage.interface import Storage
 from tests.support.file_rigs import DISK_A, DISK_B, WEB1, run
 

@@ -19,7 +19,8 @@ from common.noderpc.snapshots import SnapshotSpec
 from noded.storage.attached import AttachedDevices
 from noded.storage.ext.driver import ExtStorage
 from noded.storage.ext.provider import providers
-from noded.storage.fake import FakeElsewhere, FakeFiles
+from noded.storage.fake import FakeFiles
+from noded.storage.fake_elsewhere import FakeElsewhere
 from noded.storage.interface import Storage
 from noded.system.execute import CommandFailed
 from noded.system.roots_scripts import parse_parameters

@@ -23,7 +23,8 @@ from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.snapshots import SnapshotSpec
 from noded.storage.attached import AttachedDevices
-from noded.storage.fake import FakeElsewhere, FakeFiles
+from noded.storage.fake import FakeFiles
+from noded.storage.fake_elsewhere import FakeElsewhere
 from noded.storage.interface import Storage
 from noded.storage.rbd import driver
 from noded.storage.rbd.driver import RbdStorage

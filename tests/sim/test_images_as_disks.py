@@ -18,6 +18,7 @@ from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.move import MoveInstance
+from coordinator.operations.instance.query_data import QueryInstanceData
 from coordinator.operations.instance.recreate_disks import RecreateDisks
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
@@ -167,6 +168,16 @@ def test_an_image_that_all_nodes_see_moves_with_its_guest_and_snapshots() -> Non
         assert sorted(cluster.shared.contents.values()) == ["first", "first"]
 
     tell(story, template=DiskTemplate.SHAREDFILE)
+
+
+def test_what_an_image_takes_is_told_beside_its_size() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ModifyInstance(instance_name=WEB1, disks=(disk("add", size=8),)))
+        told = await cluster.run(QueryInstanceData(instances=(WEB1,)))
+        found = [(each["size"], each["allocated"]) for each in told["web1"]["disks"]]
+        assert found == [(64, 64), (8, None)]
+
+    tell(story)
 
 
 def test_verify_names_an_image_that_is_damaged_or_gone() -> None:

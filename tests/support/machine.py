@@ -48,7 +48,8 @@ from noded.storage.drbd.driver import MirrorStorage
 from noded.storage.drbd.fake import FakeDrbd
 from noded.storage.drbd.fake_pairs import FakePairs
 from noded.storage.drbd.upkeep import MirrorUpkeep
-from noded.storage.fake import FakeAdopted, FakeElsewhere, FakeFiles, FakeStorage
+from noded.storage.fake import FakeFiles, FakeStorage
+from noded.storage.fake_elsewhere import FakeAdopted, FakeElsewhere
 from noded.storage.lvm.fake import FakeVolumes
 from noded.storage.lvm.physical_fake import FakePhysicalVolumes
 from noded.storage.plain import PlainStorage

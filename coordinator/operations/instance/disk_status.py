@@ -26,10 +26,14 @@ Status = tuple[str, int | None, int | None, float | None, int | None, bool, int]
 
 
 class OnNode(NamedTuple):
-    """How large the disks are that a node has, and how it says that mirrored ones are."""
+    """How large the disks are that a node has, and how it says that mirrored ones are.
+
+    ``allocated`` is what those take that take less than their size at first.
+    """
 
     sizes: Mapping[DiskId, MiB]
     mirrors: Mapping[DiskId, MirrorReport | None]
+    allocated: Mapping[DiskId, MiB] = {}
 
     def status(self, disk: Disk, node: NodeId) -> Status | None:
         """Return how a disk is; None if it is not there."""
@@ -87,6 +91,11 @@ async def _ask(cluster: Cluster, node: Node, disks: list[tuple[Instance, Disk]])
     return OnNode(
         sizes={report.id: report.size for report in found if report is not None},
         mirrors={spec.id: report for spec, report in zip(pairs, reports, strict=True)},
+        allocated={
+            report.id: report.allocated
+            for report in found
+            if report is not None and report.allocated is not None
+        },
     )
 
 
@@ -105,6 +114,7 @@ def describe_disk(
         "children": [],
         "mode": disk.mode,
         "size": disk.size,
+        "allocated": told[home].allocated.get(disk.uuid) if home in told else None,
         "spindles": None,
         "name": disk.name or None,
         "uuid": disk.uuid,
