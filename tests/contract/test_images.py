@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from common.noderpc.disks import Access
+from common.model.disk import Qcow2Backing
+from common.noderpc.disks import Access, DiskSpec
 from common.noderpc.operating_systems import Script, ScriptReport
 from noded.images.contents import Bytes
 from noded.images.definition import image_definition
@@ -22,6 +23,9 @@ from noded.images.writing import open_image, write_image
 from noded.operating_systems.driver import Places, ProcessOsDriver
 from noded.storage.directories import Directories
 from noded.storage.file import FileStorage
+from noded.storage.interface import Storage
+from noded.storage.qcow2.driver import Qcow2Storage
+from noded.storage.qcow2.guests import NobodyHasThem
 from noded.system.execute import execute
 from tests.contract.test_os_scripts import DISK, RUN, ended, order_for
 from tests.support.disks import file_disk
@@ -153,19 +157,29 @@ def test_garbage_is_refused_and_harms_nobody(tmp_path: Path) -> None:
 # As a script of the operating system “image”
 
 
+def in_image(disk: DiskSpec) -> DiskSpec:
+    """Return the same disk in a file of QEMU's format."""
+    path = Path(disk.backing.where).parent / f"{disk.id}.qcow2"
+    return replace(disk, backing=Qcow2Backing(path=str(path), shared=False))
+
+
 class Node:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, is_qcow2: bool = False) -> None:
         self.root, self.images, self.cache = root, root / "images", root / "cache"
         self.images.mkdir()
         self.rules = root / "guests"
         self.rules.write_text(f"image {self.images}\n")
         directories = Directories(local=str(root / "disks"))
         (root / "disks").mkdir()
-        self.storage = FileStorage(lambda: directories)
+        files = FileStorage(lambda: directories)
+        self.storage: Storage = files
         self.disks = (
             file_disk(DISK, f"{root}/disks/disk", size=16),
             file_disk(SEED_DISK, f"{root}/disks/seed", size=4),
         )
+        if is_qcow2:
+            self.storage = Qcow2Storage(lambda: directories, files, NobodyHasThem())
+            self.disks = (in_image(self.disks[0]), in_image(self.disks[1]))
         places = Places(
             search_path=(), runs=root / "run", logs=root / "logs",
             built_in=(image_definition(self.cache, self.rules),),
@@ -249,6 +263,24 @@ def test_a_file_becomes_a_disk_and_the_guest_is_told_its_name_and_key(node: Node
     assert b"ssh-rsa AAAA" in user
     meta = run(execute("mtype", "-i", str(seed), "::meta-data", timeout_s=20)).stdout
     assert b'"local-hostname": "web1"' in meta
+
+
+@needs("mtype")
+@needs("qemu-img")
+def test_an_image_is_put_on_a_disk_that_is_kept_in_one(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("scripts get names of processes of their own, for which it takes root")
+    node = Node(tmp_path, is_qcow2=True)
+    content = raw_image(node.images / "debian.raw")
+    said, report = node.install(file=str(node.images / "debian.raw"), user="jane")
+    assert report.problem == "", said
+    for number, disk in enumerate(node.disks):
+        raw = node.root / f"{number}.raw"
+        convert = ("qemu-img", "convert", "-f", "qcow2", "-O", "raw", disk.backing.where, str(raw))
+        run(execute(*convert, timeout_s=30))
+    assert (node.root / "0.raw").read_bytes() == content + bytes(16 * MIB - SIZE)
+    user = run(execute("mtype", "-i", str(node.root / "1.raw"), "::user-data", timeout_s=20)).stdout
+    assert b"jane" in user
 
 
 def test_an_image_is_fetched_once(node: Node) -> None:

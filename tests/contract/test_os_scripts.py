@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure, NotFound
+from common.model.disk import Qcow2Backing
 from common.names import InstanceName, NodeName
 from common.noderpc.disks import Access, DiskSpec
 from common.noderpc.operating_systems import Script, ScriptOrder, ScriptReport, Subject
@@ -294,6 +295,13 @@ def test_while_a_script_works_nobody_else_gets_its_disk(rig: Rig) -> None:
     in_time(rig, story())
 
 
+def with_image(wrong: ScriptOrder) -> ScriptOrder:
+    """Return the same order, its disk being in QEMU's format."""
+    backing = Qcow2Backing(path=f"/srv/{DISK}.qcow2", shared=False)
+    disk = replace(wrong.subject.disks[0], backing=backing)
+    return replace(wrong, subject=replace(wrong.subject, disks=(disk,)))
+
+
 def test_what_a_definition_does_not_have_is_refused(rig: Rig) -> None:
     refused: tuple[tuple[ScriptOrder, type[Exception], str], ...] = (
         (order(rig, os="plan9"), NodeFailure, "no operating system “plan9”"),
@@ -303,6 +311,7 @@ def test_what_a_definition_does_not_have_is_refused(rig: Rig) -> None:
         (order(rig, os="debian+../../tmp/x"), InvalidRequest, "is no name of an operating"),
         (replace(order(rig), parameters={"speed": "1"}), InvalidRequest, "no parameter “speed”"),
         (replace(order(rig), parameters={"A=B\n": "1"}), InvalidRequest, "no name of a parameter"),
+        (with_image(order(rig)), NodeFailure, "take a disk byte for byte"),
     )
 
     async def story() -> None:
