@@ -8,8 +8,10 @@ Source: docs/interop/qcow2.txt of QEMU 7.2.
 
 import os
 import struct
+import sys
 import zlib
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 MAGIC = b"QFI\xfb"
@@ -160,8 +162,12 @@ class Qcow2:
             raise BadImage("a part of it is shorter than it says")
         return data
 
-    def _numbers(self, at: int, count: int) -> tuple[int, ...]:
-        return struct.unpack(f">{count}Q", self._bytes(at, count * 8))
+    def _numbers(self, at: int, count: int) -> Sequence[int]:
+        """Read a table, packed: whoever makes an image says how long it is."""
+        numbers = array("Q", self._bytes(at, count * 8))
+        if sys.byteorder == "little":
+            numbers.byteswap()
+        return numbers
 
     def _bytes(self, at: int, length: int) -> bytes:
         data = os.pread(self._file, length, at)
