@@ -11,11 +11,14 @@ from coordinator.cli.parser import Parser, add_table_options
 from coordinator.cli.table import table
 from coordinator.cli.telling import write
 
-_TITLES = ("Instance", "Snapshot", "Taken", "Disks", "Size", "Room")
+_TITLES = ("Instance", "Snapshot", "Taken", "Disks", "Size", "Room", "Node")
 
 
 class _Snapshot(NamedTuple):
-    """One of all disks that an instance had; sizes are sums, in MiB."""
+    """One of all disks that an instance had; sizes are sums, in MiB.
+
+    ``node`` has it; None if all reach it.
+    """
 
     instance: str
     name: str
@@ -23,6 +26,7 @@ class _Snapshot(NamedTuple):
     disks: int
     size: int
     room: int
+    node: str | None
 
 
 def list_snapshots(command: str, words: Sequence[str]) -> int:
@@ -40,9 +44,12 @@ def list_snapshots(command: str, words: Sequence[str]) -> int:
     if options.json:
         write(options.json, [each._asdict() for each in rows])
         return 0
-    kinds = ("text", "text", "timestamp", "number", "unit", "unit")
+    kinds = ("text", "text", "timestamp", "number", "unit", "unit", "text")
     cells = [
-        [cell(0, value, kind, units=options.units) for value, kind in zip(row, kinds, strict=True)]
+        [
+            cell(0, "-" if value is None else value, kind, units=options.units)
+            for value, kind in zip(row, kinds, strict=True)
+        ]
         for row in rows
     ]
     right = [kind in ("number", "unit") for kind in kinds]
@@ -58,4 +65,7 @@ def _snapshots(instance: str, disks: Sequence[Sequence[Mapping[str, Any]]]) -> I
         by_name.setdefault(each["name"], []).append(each)
     for name, every in by_name.items():
         size, room = (sum(each[key] for each in every) for key in ("size", "room"))
-        yield _Snapshot(instance, name, every[0]["taken_at"], len(every), size, room)
+        first = every[0]
+        yield _Snapshot(
+            instance, name, first["taken_at"], len(every), size, room, first.get("node")
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from common.model.disk import Disk
+from common.model.disk import Disk, Snapshot
 from common.model.nic import Nic
 from common.model.parameters import NicParameters
 from coordinator.queries.field import Field, Kind, Missing
@@ -68,9 +68,21 @@ def _nothing(*_: Any) -> Any:
     return Missing.UNAVAILABLE
 
 
-def _snapshots(disk: Disk) -> list[dict[str, Any]]:
+def _snapshots(row: InstanceRow, disk: Disk) -> list[dict[str, Any]]:
+    """Describe what a disk is kept in; of that which all nodes reach, none has it."""
+
+    def node(each: Snapshot) -> str | None:
+        holders = [each.node] if each.node else disk.nodes
+        return next((row.config.nodes[uuid].name for uuid in holders), None)
+
     return [
-        {"name": each.name, "taken_at": each.taken_at, "size": each.size, "room": each.room}
+        {
+            "name": each.name,
+            "taken_at": each.taken_at,
+            "size": each.size,
+            "room": each.room,
+            "node": node(each),
+        }
         for each in disk.snapshots
     ]
 
@@ -85,7 +97,6 @@ _EACH_DISK: tuple[tuple[str, str, Kind, str, OfDisk], ...] = (
 _ALL_DISKS: tuple[tuple[str, str, str, OfDisk], ...] = (
     ("disk.names", "Disk_names", "List of disk names", lambda disk: _given(disk.name)),
     ("disk.sizes", "Disk_sizes", "List of disk sizes", lambda disk: disk.size),
-    ("disk.snapshots", "Disk_snapshots", "Snapshots of each disk, the oldest first", _snapshots),
     ("disk.spindles", "Disk_spindles", "List of disk spindles", _nothing),
     ("disk.uuids", "Disk_UUIDs", "List of disk UUIDs", lambda disk: disk.uuid),
 )
@@ -135,6 +146,13 @@ def _fields() -> Iterator[Field[InstanceRow]]:
     )
     for name, title, text, of_disk in _ALL_DISKS:
         yield Field(name, title, Kind.OTHER, text, _disks(of_disk))
+    yield Field(
+        "disk.snapshots",
+        "Disk_snapshots",
+        Kind.OTHER,
+        "Snapshots of each disk, the oldest first",
+        lambda row: [_snapshots(row, disk) for disk in row.disks],
+    )
     for name, title, kind, text, of_disk in _EACH_DISK:
         for index in range(MOST_DISKS):
             doc = text.format(_ordinal(index + 1))

@@ -71,6 +71,16 @@ def test_the_node_of_the_guest_alone_keeps_what_was_there() -> None:
     tell(story)
 
 
+def test_the_node_that_has_a_snapshot_is_told_wherever_the_instance_is() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(FAIL_OVER)
+        answer = await cluster.master.luxi("Query", "instance", ["pnode", "disk.snapshots"], None)
+        (((_, home), (_, ((kept,),))),) = answer["data"]
+        assert (home, kept["name"], kept["node"]) == ("beta", "before", "gamma")
+
+    tell(story)
+
+
 def test_both_copies_are_as_they_were_after_going_back() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(STOP)
