@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from common.model.disk import FileBacking, Qcow2Backing
+from common.errors import NodeFailure
+from common.model.disk import FileBacking, Mode, Qcow2Backing
 from common.names import DiskId, MiB
 from common.noderpc.disks import DiskSpec
 from noded.handlers.snapshots import SnapshotHandlers
@@ -101,18 +102,27 @@ def test_an_image_comes_grows_and_goes_while_its_guest_runs() -> None:
     async def scenario(kvm: KvmRig) -> None:
         rig, alpha = Images(kvm), kvm.nodes["alpha"]
         disk, more = await rig.make(0), await rig.make(1)
-        await alpha.ensure_running(kvm.spec(disks=(disk,)), ())
-        await alpha.ensure_disks(kvm.spec(disks=(disk, more)))
+        read_only = replace(await rig.make(2), mode=Mode.READ_ONLY)
+        await alpha.ensure_running(kvm.spec(disks=(disk, read_only)), ())
+        await alpha.ensure_disks(kvm.spec(disks=(disk, read_only, more)))
         grown = replace(more, size=MiB(3))
         await rig.images["alpha"].grow(grown)
-        await alpha.ensure_disks(kvm.spec(disks=(disk, grown)))
-        assert await kvm.seen("alpha") == {0: 1, 1: 3}
-        found = await rig.images["alpha"].find(grown)
+        await alpha.ensure_disks(kvm.spec(disks=(disk, read_only, grown)))
+        assert await kvm.seen("alpha") == {0: 1, 1: 1, 2: 3}
+        images = rig.images["alpha"]
+        assert await images.snapshot_problem(disk) == ""
+        assert "may only be read by the guest" in await images.snapshot_problem(read_only)
+        with pytest.raises(NodeFailure, match="read"):
+            await rig.keep("alpha", read_only, DISK_B)
+        found = await images.find(grown)
         assert found is not None
         assert found.size == 3
         await alpha.ensure_disks(kvm.spec(disks=(disk,)))
         assert Path(disk.backing.where).name in held(kvm)
         assert Path(more.backing.where).name not in held(kvm)
+        await alpha.ensure_gone(disk.instance)
+        assert await images.snapshot_problem(read_only) == ""
+        await rig.keep("alpha", read_only, DISK_B)
 
     run_kvm(scenario)
 

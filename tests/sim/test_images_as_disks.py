@@ -113,8 +113,11 @@ def test_an_image_goes_through_an_export_and_becomes_another_kind_of_disk() -> N
         )  # fmt: skip
         assert isinstance(backing(cluster), Qcow2Backing)
         assert contents(cluster) == ["first"]
-        await cluster.run(ModifyInstance(instance_name=WEB1, disk_template=DiskTemplate.PLAIN))
-        assert contents(cluster) == ["first"]
+        await cluster.run(ModifyCluster(diskparams={"file": {"format": "qcow2"}}))
+        for template in (DiskTemplate.PLAIN, DiskTemplate.FILE):
+            await cluster.run(ModifyInstance(instance_name=WEB1, disk_template=template))
+            assert contents(cluster) == ["first"]
+        assert isinstance(backing(cluster), Qcow2Backing)
 
     tell(story)
 

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NodeFailure
-from common.model.disk import Mode, Qcow2Backing
+from common.model.disk import Mode
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.snapshots import SnapshotSpec
@@ -26,6 +26,7 @@ from noded.storage.opening import open_disk
 from noded.storage.place import MIB, NEVER_BY_LINK, Place
 from noded.storage.qcow2 import commands
 from noded.storage.qcow2.guests import OpenImages
+from noded.storage.qcow2.image import as_image, itself, named
 from noded.system.execute import ENVIRONMENT, CommandFailed, Finished, execute
 from noded.system.threads import in_thread
 
@@ -50,14 +51,14 @@ class Qcow2Storage(Storage):
         self._directories, self._files, self._guests, self._run = directories, files, guests, run
 
     def check_place(self, disk: DiskSpec) -> None:
-        locate(_backing(disk), self._directories())
-        if PurePath(path_of(disk)).name != f"{_itself(disk).id}.qcow2":
+        locate(as_image(disk), self._directories())
+        if PurePath(path_of(disk)).name != f"{itself(disk).id}.qcow2":
             raise InvalidRequest(f"{path_of(disk)} is no image of the disk {disk.id}.")
 
     async def ensure_present(self, disk: DiskSpec) -> None:
         self.check_place(disk)
         try:
-            with Place(*locate(_backing(disk), self._directories())) as place:
+            with Place(*locate(as_image(disk), self._directories())) as place:
                 await in_thread(place.make)
                 found = place.examine(disk)
                 if found == "":
@@ -77,7 +78,7 @@ class Qcow2Storage(Storage):
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NEVER_BY_LINK
         descriptor = os.open(place.unfinished, flags, 0o600, dir_fd=place.directory)
         try:
-            await self._do(commands.create(_named(descriptor), disk.size))
+            await self._do(commands.create(named(descriptor), disk.size))
             write_label(descriptor, disk.id, disk.instance)
             await in_thread(os.fsync, descriptor)
             place.finish()
@@ -90,17 +91,17 @@ class Qcow2Storage(Storage):
 
     async def ensure_absent(self, disk: DiskSpec) -> None:
         self.check_place(disk)
-        name = DiskId(_backing(disk).snapshot)
+        name = DiskId(as_image(disk).snapshot)
         if not name:
             await self._files.ensure_absent(disk)
         elif await self.find(disk) is not None and not await self._guests.forget(
-            _itself(disk), name
+            itself(disk), name
         ):
             await self._change(disk, commands.forget, name)
 
     async def find(self, disk: DiskSpec) -> DiskReport | None:
         self.check_place(disk)
-        there = await self._files.find(_itself(disk))
+        there = await self._files.find(itself(disk))
         if there is None:
             return None
         try:
@@ -109,10 +110,10 @@ class Qcow2Storage(Storage):
             return replace(there, id=disk.id, size=disk.size, problem=f"Its image is bad: {error}.")
 
     def _look(self, disk: DiskSpec, there: DiskReport) -> DiskReport | None:
-        descriptor = open_disk(replace(_itself(disk), mode=Mode.READ_ONLY), self._directories())
+        descriptor = open_disk(replace(itself(disk), mode=Mode.READ_ONLY), self._directories())
         try:
             image, taken = Qcow2(descriptor), os.fstat(descriptor).st_blocks * 512
-            size, name = image.size, _backing(disk).snapshot
+            size, name = image.size, as_image(disk).snapshot
             kept = {each: place[2] for each, place in image.snapshots()}
         finally:
             os.close(descriptor)
@@ -131,7 +132,7 @@ class Qcow2Storage(Storage):
             if is_locked(descriptor):
                 return ""
             try:
-                await self._do(commands.check(_named(descriptor)))
+                await self._do(commands.check(named(descriptor)))
             except CommandFailed as error:
                 if error.detail.get("status") in _DAMAGED:
                     return f"Its image is bad: {error.message}"
@@ -145,12 +146,12 @@ class Qcow2Storage(Storage):
             raise NodeFailure(f"The disk {path_of(disk)} cannot be grown. {what}")
         if found.size >= disk.size:
             return
-        with Place(*locate(_backing(disk), self._directories())) as place:
+        with Place(*locate(as_image(disk), self._directories())) as place:
             place.enter()
             place.check_space_to_grow(disk, MiB(disk.size - found.size))
         async with self._opened(disk) as descriptor:
             if not is_locked(descriptor):
-                await self._do(commands.grow(_named(descriptor), disk.size))
+                await self._do(commands.grow(named(descriptor), disk.size))
 
     async def attach(self, disk: DiskSpec, access: Access) -> str:  # noqa: ARG002 -- a file is everybody's
         """Look whether it is there: a file needs no more."""
@@ -161,7 +162,15 @@ class Qcow2Storage(Storage):
         """Do nothing: a file is not attached. Whoever shares it may go on using it."""
         self.check_place(disk)
 
-    async def snapshot_problem(self, disk: DiskSpec) -> str:  # noqa: ARG002 -- it always can
+    async def snapshot_problem(self, disk: DiskSpec) -> str:
+        if disk.mode is Mode.READ_ONLY and await self.find(disk) is not None:
+            async with self._opened(disk, Mode.READ_ONLY) as descriptor:
+                if is_locked(descriptor):
+                    return (
+                        f"The image {path_of(disk)} may only be read by the guest that has it, and "
+                        "keeps nothing inside meanwhile: stop the guest first, or have such disks "
+                        "in the format raw."
+                    )
         return ""
 
     async def take_snapshots(self, wanted: Sequence[SnapshotSpec]) -> None:
@@ -186,9 +195,9 @@ class Qcow2Storage(Storage):
             NodeFailure: it is not there, or no image that stands for itself.
         """
         self.check_place(disk)
-        descriptor = open_disk(_itself(disk), self._directories())
+        descriptor = open_disk(itself(disk), self._directories())
         try:
-            Qcow2(descriptor, _backing(disk).snapshot)
+            Qcow2(descriptor, as_image(disk).snapshot)
         except (BadImage, OSError) as error:
             os.close(descriptor)
             raise NodeFailure(
@@ -206,7 +215,7 @@ class Qcow2Storage(Storage):
                     "stop it first.",
                     path=path_of(disk),
                 )
-            await self._do(command(_named(descriptor), name))
+            await self._do(command(named(descriptor), name))
             await in_thread(os.fsync, descriptor)
 
     async def _do(self, command: commands.Command) -> None:
@@ -219,27 +228,7 @@ class Qcow2Storage(Storage):
 
     @asynccontextmanager
     async def _opened(self, disk: DiskSpec, mode: Mode = Mode.READ_WRITE) -> AsyncIterator[int]:
-        itself = replace(_itself(disk), mode=mode)
-        descriptor = await in_thread(open_disk, itself, self._directories())
+        there = replace(itself(disk), mode=mode)
+        descriptor = await in_thread(open_disk, there, self._directories())
         with closing(os.fdopen(descriptor, "rb", buffering=0)):
             yield descriptor
-
-
-def _backing(disk: DiskSpec) -> Qcow2Backing:
-    if isinstance(disk.backing, Qcow2Backing):
-        return disk.backing
-    raise InvalidRequest("This disk is no image.", disk=disk.id)
-
-
-def _itself(disk: DiskSpec) -> DiskSpec:
-    """Return the disk of which something is kept inside; another one is that itself."""
-    backing = _backing(disk)
-    if not backing.snapshot:
-        return disk
-    stem = DiskId(PurePath(backing.path).stem)
-    return replace(disk, id=stem, mode=Mode.READ_ONLY, backing=replace(backing, snapshot=""))
-
-
-def _named(descriptor: int) -> str:
-    """Return a name by which another process opens what is open here, whatever is at its path."""
-    return f"/proc/{os.getpid()}/fd/{descriptor}"
