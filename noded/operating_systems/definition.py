@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from common.errors import InvalidRequest, NodeFailure
 from common.model.os_name import read_os_name
 from common.noderpc.operating_systems import DefinitionReport, Script
@@ -73,7 +75,19 @@ def find_definition(
     )
 
 
-def definitions(search_path: Sequence[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]:
+def reports(search_path: Sequence[Path]) -> Iterator[DefinitionReport]:
+    """Yield what others are told of all definitions, by name, whole or not."""
+    for directory, hidden in _directories(search_path):
+        shadowed = tuple(map(str, hidden))
+        try:
+            yield replace(report_of(read_definition(directory)), shadowed=shadowed)
+        except NodeFailure as error:
+            yield DefinitionReport(
+                name=directory.name, path=str(directory), problem=error.message, shadowed=shadowed
+            )
+
+
+def _directories(search_path: Sequence[Path]) -> Iterator[tuple[Path, tuple[Path, ...]]]:
     """Yield the directories of all definitions by name, and those that each of them hides."""
     found: dict[str, list[Path]] = {}
     for place in search_path:

@@ -3,14 +3,14 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from common.errors import NodeFailure, NotFound
+from common.errors import NotFound
 from common.messages import to_json
 from common.model.disk import Mode
 from common.model.os_name import read_os_name
@@ -28,10 +28,9 @@ from noded.images.contents import AS_QCOW2, layout_of
 from noded.operating_systems.check import check_fits, check_order
 from noded.operating_systems.definition import (
     Definition,
-    definitions,
     find_definition,
-    read_definition,
     report_of,
+    reports,
 )
 from noded.operating_systems.environment import environment
 from noded.operating_systems.home import RESULT, Home, Run, read_lines
@@ -39,6 +38,7 @@ from noded.operating_systems.interface import OsDriver
 from noded.operating_systems.leftovers import layers_on, release
 from noded.operating_systems.logs import last_lines, log_path
 from noded.operating_systems.orders import Task
+from noded.operating_systems.sandbox import path_of_disk
 from noded.system.execute import execute
 from noded.system.process import Process, start
 from noded.system.threads import in_thread
@@ -172,12 +172,16 @@ class ProcessOsDriver(OsDriver):
             stream = str(home.make_stream()) if order.script in WITH_STREAM else ""
             output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             ours.callback(os.close, output)
-            told = environment(order, definition, places)
+            is_trusted = definition.is_trusted
+            own = [(path_of_disk(number), "block") for number in range(len(places))]
+            told = environment(order, definition, places if is_trusted else own)
             task = Task(
                 argv=definition.scripts[order.script],
                 directory=definition.path or "/",
                 environment=dict(told),
                 secrets=tuple(order.parameters.get(name, "") for name in order.confidential),
+                sandbox="" if is_trusted else home.make_sandbox(),
+                paths=tuple(path for path, _ in places),
                 disks=tuple(disks[used]),
                 log=output,
                 reads=stream if order.script is Script.IMPORT else "",
@@ -226,10 +230,7 @@ class ProcessOsDriver(OsDriver):
                 await self.end(directory.name)
 
     def _reports(self) -> tuple[DefinitionReport, ...]:
-        found = {
-            directory.name: _report(directory, hidden)
-            for directory, hidden in definitions(self._places.search_path)
-        }
+        found = {each.name: each for each in reports(self._places.search_path)}
         own = {each.name: report_of(each) for each in self._places.built_in}
         return tuple(each for _, each in sorted((own | found).items()))
 
@@ -240,13 +241,3 @@ def _place(descriptor: int, disk: DiskSpec) -> tuple[str, str]:
     if layout_of(disk.backing).is_qcow2:
         return path, AS_QCOW2
     return path, "block" if path.startswith("/dev/") else "file:loop"
-
-
-def _report(directory: Path, hidden: Sequence[Path]) -> DefinitionReport:
-    shadowed = tuple(map(str, hidden))
-    try:
-        return replace(report_of(read_definition(directory)), shadowed=shadowed)
-    except NodeFailure as error:
-        return DefinitionReport(
-            name=directory.name, path=str(directory), problem=error.message, shadowed=shadowed
-        )

@@ -11,7 +11,9 @@ class Task(Order, kw_only=True):
         directory: where it is started.
         environment: all of it.
         secrets: texts that do not appear in its output.
-        disks: descriptors that keep guests off, for as long as they are open.
+        sandbox: where the root directory of a script is made that is not trusted; empty: it is.
+    paths: of the disks that such a script gets.
+    disks: descriptors that keep guests off, for as long as they are open.
         log: the descriptor of the file for its output.
     reads: the pipe that it reads from its standard input; empty: nothing.
     writes: the pipe for its standard output; empty: that is said, too.
@@ -22,6 +24,8 @@ class Task(Order, kw_only=True):
     directory: str
     environment: dict[str, str]
     secrets: tuple[str, ...] = ()
+    sandbox: str = ""
+    paths: tuple[str, ...] = ()
     disks: tuple[int, ...] = ()
     log: int
     reads: str = ""

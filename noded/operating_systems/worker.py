@@ -17,6 +17,7 @@ from noded.operating_systems.confine import command_line
 from noded.operating_systems.home import Result
 from noded.operating_systems.masking import Mask
 from noded.operating_systems.orders import Task
+from noded.operating_systems.sandbox import sandboxed
 
 GRACE_S = 10  # to clear up, for a script that is told to end
 LARGEST_TASK = 4 << 20
@@ -46,7 +47,7 @@ class _Worker:
         # It is begun before anything can be told to end: a signal that comes first waits for that.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         self._script = subprocess.Popen(
-            command_line(task.argv),
+            _argv(task),
             stdin=subprocess.DEVNULL if reads is None else reads,
             stdout=subprocess.PIPE if writes is None else writes,
             stderr=subprocess.STDOUT if writes is None else subprocess.PIPE,
@@ -85,6 +86,12 @@ class _Worker:
     def _signal(self, number: signal.Signals) -> None:
         if self._script.returncode is None:
             os.killpg(self._script.pid, number)
+
+
+def _argv(task: Task) -> tuple[str, ...]:
+    if not task.sandbox:
+        return command_line(task.argv)
+    return sandboxed(task.argv, root=task.sandbox, definition=task.directory, disks=task.paths)
 
 
 def _unblock() -> None:

@@ -478,22 +478,6 @@ def test_definitions_that_others_can_change_or_that_are_incomplete_say_so(
     assert "is for the versions 40" in found["future"]
 
 
-def test_what_is_not_trusted_is_not_run_as_root(real: ProcessRig) -> None:
-    write_definition(real.definitions / "debian")
-    there = real.definitions / "debian"
-    (there / "create").rename(there / "create_untrusted")
-    found = {each.name: each for each in run_really(real.driver.definitions())}["debian"]
-    assert (found.problem, found.is_trusted) == ("", False)
-
-    async def story() -> None:
-        await attached(real)
-        with pytest.raises(NodeFailure, match="would have to be run in a sandbox"):
-            await real.driver.begin(RUN, order(real))
-
-    run_really(story())
-    assert not real.has_written()
-
-
 def _running(words: str) -> bool:
     wanted = words.encode().replace(b" ", b"\0") + b"\0"
     for entry in Path("/proc").iterdir():
