@@ -49,7 +49,6 @@ _FREE = Refused(
 )
 _HELPER = Refused("No helper is started to install an operating system.", (ANY,))
 
-_GROUP = Refused("Name a node of that group, with -n.")
 _COMMUNICATION = Refused("Guests are told about themselves by an image's NoCloud data.", _NO)
 _NO_JOB = Refused("No job is made, so there is none to go earlier.", (ANY,))
 _OF_FILES = {
@@ -69,14 +68,12 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
         **_OF_FILES,
         "--helper-shutdown-timeout": _HELPER,
         "--helper-startup-timeout": _HELPER,
-        "--node-group": _GROUP,
     },
     "gnt-instance add": {
         **_OF_FILES,
         "--communication": _COMMUNICATION,
         "--helper-shutdown-timeout": _HELPER,
         "--helper-startup-timeout": _HELPER,
-        "--node-group": _GROUP,
     },
     "gnt-instance console": {"--priority": _NO_JOB},
     "gnt-instance info": {"--priority": _NO_JOB},

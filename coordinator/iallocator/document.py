@@ -98,12 +98,14 @@ def ask_for_place(
     nics: Sequence[Nic],
     *,
     among: Iterable[str] | None = None,
+    group: str | None = None,
 ) -> Json:
-    """Ask where a new instance may go; ``among`` are the only nodes to look at."""
+    """Ask where a new instance may go; ``among`` are the only nodes to look at, of one group."""
     request = _requirements(instance, demand, disks, nics) | {
         "type": "allocate",
         "name": instance.name,
         "required_nodes": instance.disk_template.traits.nodes,
+        **({"group_name": group} if group else {}),
     }
     return request if among is None else request | {"restrict-to-nodes": sorted(among)}
 

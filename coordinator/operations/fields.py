@@ -206,6 +206,12 @@ PrimaryNodeOption = Annotated[
         syntax=Syntax.NODES,
     ),
 ]
+NodeGroupOption = Annotated[
+    str | None,
+    option(
+        "-g", "--node-group", metavar="GROUP", help="have an allocator choose nodes of this group"
+    ),
+]
 SecondaryNodeField = Annotated[str | None, hidden("secondary node of a mirrored disk template")]
 HypervisorParameters = Annotated[
     dict[str, Any],

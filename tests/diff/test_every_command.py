@@ -21,7 +21,8 @@ pytestmark = needs_ganeti
 LINES = """
 gnt-instance add -t sharedfile --disk 0:size=1G -B memory=128M -o none --no-install -n beta guest:
 gnt-backup export --long-sleep -n gamma guest:
-gnt-backup import -t sharedfile -n beta --src-node gamma --src-dir guest -s 1G -O release=new new:
+gnt-backup import -t sharedfile -g default -I hail --file-driver loop --src-node gamma \
+    --src-dir guest -s 1G -O release=new new:
 gnt-instance remove -f new:
 gnt-backup list:
 gnt-backup list-fields:

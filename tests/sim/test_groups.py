@@ -11,6 +11,8 @@ from common.model.allocation_policy import AllocationPolicy
 from common.model.instance import AdminState
 from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, NodeId, NodeName
+from coordinator.operations.backup.export import ExportInstance
+from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.base import Operation
 from coordinator.operations.group.add import AddGroup
 from coordinator.operations.group.assign_nodes import AssignNodes, split_instances
@@ -58,6 +60,34 @@ def home_of(cluster: SimulatedCluster, instance: str) -> str:
 async def rows(cluster: SimulatedCluster, *fields: str) -> list[list[Any]]:
     answer = await cluster.master.luxi("Query", "group", list(fields), None)
     return [[value for _, value in row] for row in answer["data"]]
+
+
+def test_an_instance_is_made_in_the_group_that_is_named() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await another_group_of_two(cluster)
+        closed = ModifyGroup(group_name=OTHER, alloc_policy=AllocationPolicy.UNALLOCABLE)
+        await cluster.run(closed)
+        await cluster.run(replace(create("web2", start=False), group_name=OTHER))
+        assert home_of(cluster, "web2") == OTHER
+        await cluster.run(ExportInstance(instance_name=InstanceName("web2"), target_node="alpha"))
+        await cluster.run(
+            ImportInstance(
+                instance_name=InstanceName("web3"),
+                src_node="alpha",
+                src_path="web2",
+                group_name=OTHER,
+            )
+        )
+        assert home_of(cluster, "web3") == OTHER
+        before = await cluster.snapshot()
+        wrong = replace(create("web4"), group_name="nowhere")
+        with pytest.raises(NotFound, match="nowhere"):
+            await cluster.run(wrong)
+        with pytest.raises(InvalidRequest, match="a group whose nodes are chosen from, not both"):
+            await cluster.run(replace(create("web4", "beta"), group_name=OTHER))
+        assert await cluster.snapshot() == before
+
+    play(story)
 
 
 def test_a_group_is_made_changed_renamed_and_removed() -> None:

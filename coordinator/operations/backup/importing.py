@@ -34,6 +34,7 @@ from coordinator.operations.fields import (
     ConflictsCheck,
     HypervisorParameters,
     IgnorePolicy,
+    NodeGroupOption,
     OsParameters,
     PrimaryNodeOption,
     PrivateOsParameters,
@@ -92,6 +93,7 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
     no_nics: Annotated[bool, option("--no-nics", help="without any", syntax=Syntax.FLAG)] = False
     pnode: PrimaryNodeOption = None
     snode: SecondaryNodeField = None
+    group_name: NodeGroupOption = None
     iallocator: AllocatorOption = None
     hypervisor: Annotated[
         str | None, hidden("name of the hypervisor; default: as it was, if that is enabled")
@@ -232,6 +234,7 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
             nics=() if self.no_nics else self.nics or nics_of(config, was, self.instance_name),
             pnode=self.pnode,
             snode=self.snode,
+            group_name=self.group_name,
             iallocator=self.iallocator,
             hypervisor=hypervisor,
             hvparams=hvparams_of(config, hypervisor, was) | self.hvparams,

@@ -160,6 +160,9 @@ class CommitInstance(CreateInstance, kw_only=True):
             named = [config.node(name).name for name in filter(None, (self.pnode, self.snode))]
             nodes = [config.nodes[uuid].name for uuid in config.nodes_of(reserved)]
             yield "the nodes", ", ".join(named), ", ".join(nodes)
+        if self.group_name:
+            home = config.nodes[reserved.primary_node].group
+            yield "the group", config.group(self.group_name).name, config.groups[home].name
 
     def _added(self, state: State, plan: CreatePlan) -> list[Update]:
         if plan.instance.uuid not in state.config.instances:

@@ -106,7 +106,7 @@ class CreateInstance(NewInstance, kw_only=True):
         uuids = [each.uuid for each in nodes]
         instance, disks, nics = self._objects(cluster, uuids, sized(self.disks, found))
         disks, instance = where_found(disks, found), with_port(cluster, instance)
-        taken = PlannedInstance(instance, () if found else disks)
+        taken = PlannedInstance(instance, () if found else disks, group=self.group(config))
         # While nodes are asked nobody else is given the numbers and addresses of its devices.
         promise = Promise(instance.uuid, node.uuid, disks=disks)
         if place.allocator:

@@ -13,7 +13,7 @@ from common.model.os_name import read_os_name
 from common.model.parameters import Backend, filled, sound
 from common.model.tags import check_tags
 from common.model.template import DiskTemplate
-from common.names import InstanceId, InstanceName, NodeId, check_name
+from common.names import GroupId, InstanceId, InstanceName, NodeId, check_name
 from common.noderpc.copies import Compression
 from common.noderpc.instances import GuestSpec
 from coordinator.disks.holding import Handover
@@ -40,6 +40,7 @@ from coordinator.operations.fields import (
     ForceVariant,
     HypervisorParameters,
     IgnorePolicy,
+    NodeGroupOption,
     OsParameters,
     OsType,
     Patience,
@@ -115,6 +116,7 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
     ] = ()
     pnode: PrimaryNodeOption = None
     snode: SecondaryNodeField = None
+    group_name: NodeGroupOption = None
     iallocator: AllocatorOption = None
     hypervisor: Annotated[
         str | None, hidden("name of the hypervisor; default: the cluster's first")
@@ -183,7 +185,11 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
     def placement_request(self, cluster: Cluster) -> PlannedInstance:
         """Return the instance as it is placed: complete but for its nodes."""
         instance, disks, nics = self._objects(cluster, [NodeId("")], self.disks)
-        return PlannedInstance(instance, disks, nics)
+        return PlannedInstance(instance, disks, nics, self.group(cluster.config))
+
+    def group(self, config: Config) -> GroupId | None:
+        """The only one where it may go."""
+        return config.group(self.group_name).uuid if self.group_name else None
 
     def check_words(self, config: Config) -> None:
         """Check what needs no look at any node."""
@@ -225,6 +231,9 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
             )
         if self.snode and not self.pnode:
             raise InvalidRequest("Name the primary node, too, or neither of the two.")
+        if self.group_name and self.pnode:
+            raise InvalidRequest("Name a node, or a group whose nodes are chosen from, not both.")
+        self.group(config)
         if self.os_type:
             read_os_name(self.os_type)
             if not self.no_install:

@@ -70,9 +70,12 @@ def request_for(
     from coordinator.allocator.request import Allocate
     from coordinator.operations.placement.demands import demand_of
 
+    config, wanted = look.config, planned.group
+    group = None if wanted is None else config.sorted_groups().index(config.groups[wanted])
     return Allocate(
-        instance=demand_of(look.config, planned, look.pool),
+        instance=demand_of(config, planned, look.pool),
         among=None if among is None else frozenset(among),
+        group=group,
         # That every node could be emptied onto others is asked only where there are others.
         check_redundancy=look.has_several_usable,
     )

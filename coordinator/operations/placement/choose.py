@@ -14,7 +14,11 @@ from common.model.instance import Instance
 from common.model.node import Node, NodeRef
 from common.names import InstanceName, NodeId, NodeName
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.placement.allocators import find_program, first_success
+from coordinator.operations.placement.allocators import (
+    AllocatorFailed,
+    find_program,
+    first_success,
+)
 from coordinator.operations.placement.built_in import place_here, request_for
 from coordinator.operations.placement.external import ask_program, failed
 from coordinator.operations.placement.fit import promise_of
@@ -83,6 +87,9 @@ async def place_new(
         return ask_to_place(look, planned)
 
     def promise(look: Look, nodes: Sequence[Node]) -> Promise:
+        for node in nodes:
+            if planned.group not in (None, node.group):
+                raise AllocatorFailed(f"{node.name} was chosen, and is not in the group asked for.")
         return promise_of(look.config, planned, nodes)
 
     question = _Question(planned.instance, planned.disks, choose, message, promise)

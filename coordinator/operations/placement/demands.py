@@ -23,7 +23,7 @@ from coordinator.state.config import Config
 
 def demand_of(config: Config, planned: PlannedInstance, pool: Pool | None) -> seen.Instance:
     """Return what an instance asks, wherever it is; of disk space, what it asks of a pool."""
-    instance, disks, _ = planned
+    instance, disks = planned.instance, planned.disks
     wants = backend(config, instance)
     sizes = tuple(MiB(disk.size) for disk in disks)
     return seen.Instance(

@@ -33,7 +33,7 @@ def message_of(look: Look, request: dict[str, Any]) -> str:
         present = config.find_instance(demand.name)
         nics = full_nics(config, config.nics_of(present)) if present else ()
         if demand.name in new:
-            instance, disks, _ = new[demand.name]
+            instance, disks = new[demand.name].instance, new[demand.name].disks
         else:
             instance = config.instance(demand.name)
             disks = config.disks_of(instance)
@@ -63,6 +63,7 @@ def ask_to_place(look: Look, planned: PlannedInstance) -> dict[str, Any]:
         planned.disks,
         full_nics(look.config, planned.nics),
         among=nodes_but(look, shortages(look, planned.disks)),
+        group=None if planned.group is None else look.config.groups[planned.group].name,
     )
 
 

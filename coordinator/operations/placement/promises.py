@@ -13,7 +13,7 @@ from common.model.disk import Disk
 from common.model.instance import Instance, nodes_of
 from common.model.nic import Nic
 from common.model.pool import Pool
-from common.names import InstanceId, MiB, NodeId
+from common.names import GroupId, InstanceId, MiB, NodeId
 from coordinator.locks.names import Owner
 
 
@@ -23,6 +23,7 @@ class PlannedInstance(NamedTuple):
     instance: Instance
     disks: tuple[Disk, ...]
     nics: tuple[Nic, ...] = ()  # of one that is new
+    group: GroupId | None = None  # the only one where it may go, whatever its policy says
 
     @property
     def nodes(self) -> tuple[NodeId, ...]:

@@ -8,7 +8,6 @@ from common.model.instance import AdminState, Instance
 from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceId, InstanceName, NodeId
-from common.record import replace
 from coordinator.disks.devices import Devices
 from coordinator.disks.kind import NewDisk
 from coordinator.disks.kinds import check_enabled, kind_of
@@ -115,7 +114,7 @@ def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
     from coordinator.allocator.model.cluster_model import ClusterModel
 
     look, planned = _planned(look, question)
-    model, request = ClusterModel(look.snapshot), _request(look, question, planned)
+    model, request = ClusterModel(look.snapshot), _request(look, planned)
     found = survey(model, request)
     best = found.choices[:1]
     return {
@@ -147,7 +146,7 @@ def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
 
     limit = MOST if question.limit is None else min(question.limit, MOST)
     look, planned = _planned(look, question)
-    request, space = _request(look, question, planned), counts(look, planned.disks)
+    request, space = _request(look, planned), counts(look, planned.disks)
     is_shared = question.disk_template.traits.is_external
     model = ClusterModel(look.snapshot)
     room = room_for(model, request, limit, space=space, is_shared=is_shared)
@@ -179,11 +178,9 @@ def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
     }
 
 
-def _request(look: Look, spec: InstanceSpec, planned: PlannedInstance) -> "Allocate":
-    groups = look.config.sorted_groups()
-    group = None if spec.group is None else groups.index(look.config.group(spec.group))
+def _request(look: Look, planned: PlannedInstance) -> "Allocate":
     among = nodes_but(look, shortages(look, planned.disks))
-    return replace(request_for(look, planned, among), group=group)
+    return request_for(look, planned, among)
 
 
 def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
@@ -210,7 +207,8 @@ def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
         beparams=beparams,
         tags=spec.tags,
     )
-    return look.about(disks), PlannedInstance(instance, tuple(disks))
+    group = None if spec.group is None else look.config.group(spec.group).uuid
+    return look.about(disks), PlannedInstance(instance, tuple(disks), group=group)
 
 
 def _in_words(

@@ -92,6 +92,7 @@ def configured(*there: PlannedInstance) -> Config:
             file_storage_dir=FILES, enabled_disk_templates=(DiskTemplate.DRBD,),
         ),
         Group(uuid=GroupId("group"), name=GroupName("default")),
+        Group(uuid=GroupId("other"), name=GroupName("other")),
         *NODES.values(),
     ]  # fmt: skip
     for one in there:
@@ -120,6 +121,19 @@ def test_a_mirrored_instance_is_given_two_nodes_and_both_are_promised() -> None:
     assert {node.name for node in chosen.nodes} == {"alpha", "gamma"}
     assert seen.promised == [[node.uuid for node in chosen.nodes]]
     assert f"via iallocator hail: {chosen.nodes[0]}, {chosen.nodes[1]}" in seen.said[0]
+
+
+def test_a_program_is_told_the_group_and_has_to_keep_to_it(tmp_path: Path) -> None:
+    program = tmp_path / "hail"
+    program.write_text("")
+    program.chmod(0o755)
+    group = GroupId("group")
+    cluster, seen = cluster_of(configured(), ROOMY, ["gamma", "beta"], tmp_path)
+    asyncio.run(place_new(cluster, ["hail"], planned()._replace(group=group)))
+    assert seen.asked[0]["group_name"] == "default"
+    cluster, _ = cluster_of(configured(), ROOMY, ["gamma", "beta"], tmp_path)
+    with pytest.raises(AllocatorFailed, match="gamma was chosen, and is not in the group"):
+        asyncio.run(place_new(cluster, ["hail"], planned()._replace(group=GroupId("other"))))
 
 
 def test_a_program_is_asked_for_two_nodes_and_has_to_name_two(tmp_path: Path) -> None:
