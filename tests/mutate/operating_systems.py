@@ -4,6 +4,7 @@ from tests.mutate.fault import Fault
 
 SCRIPTS = "tests/contract/test_os_scripts.py"
 SIMULATED = "tests/sim/test_operating_systems.py"
+SCRIPTED = "tests/sim/test_scripted_exports.py"
 IMAGES = "tests/contract/test_images.py"  # what a process does is not in a copy of the tree
 
 OF_OPERATING_SYSTEMS = (
@@ -44,6 +45,24 @@ OF_OPERATING_SYSTEMS = (
         "        secret=True,",
         'help="NAME=VALUE,…; kept, and shown to nobody",\n        syntax=Syntax.KEYVAL,',
         (SIMULATED,),
+    ),
+    Fault(
+        "failed export", "an export is kept when its scripts have ended well",
+        "coordinator/operations/steps/script_copies.py",
+        "        await follow_script(cluster, run.node, self._run)\n\n", "\n",
+        (SCRIPTED,),
+    ),
+    Fault(
+        "stream taken up again", "what broke off is begun anew",
+        "coordinator/operations/steps/script_copies.py",
+        "        if number:\n            await self.end()\n", "",
+        (SCRIPTED,),
+    ),
+    Fault(
+        "copy of before", "what was fetched of one offer says nothing of another",
+        "coordinator/operations/steps/copies.py",
+        "{copy.index}-{attempt}-{which}", "{copy.index}-{attempt}",
+        (SCRIPTED,),
     ),
     Fault(
         "image that names a file", "an image opens no other file",

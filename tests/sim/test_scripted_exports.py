@@ -55,7 +55,8 @@ def contents(cluster: SimulatedCluster, node: str) -> list[str]:
 def test_a_script_writes_each_dump_and_another_makes_the_disk_of_it() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         seen = scripts_on(cluster, "gamma")
-        await cluster.run(EXPORT)
+        job = await cluster.finished(await cluster.submit(EXPORT))
+        assert any("--whole-disks keeps all" in entry.message for entry in job.ops[0].log)
         assert contents(cluster, "beta") == [DUMP]
         assert {(each.script, each.disk) for each in seen} == {(Script.EXPORT, 0)}
         assert seen[-1].parameters == {"mirror": "near", "root_password": "sesame"}

@@ -95,4 +95,9 @@ async def _by_script(
         cluster, run, osparams, dumps, compression=way.compression, rate=way.rate
     )
     await check_scripts(cluster, scripted)
+    if scripted:
+        cluster.log(
+            f"What is kept of each disk is what the script “export” of {instance.os} writes; "
+            "--whole-disks keeps all that is on them."
+        )
     return scripted
