@@ -59,6 +59,7 @@ class Cluster(Entity, kw_only=True):
     watcher_pause: float | None = None  # seconds since 1970
     self_repair: bool = False  # of storage, by the watcher
     maintain_node_health: bool = False  # it has dead nodes switched off and marked offline
+    enabled_user_shutdown: bool = False  # what its user has turned off stays so
     distributed_files: tuple[str, ...] = ()  # of the master, that are to be the same on all nodes
     confd_everywhere: bool = False  # else on master candidates
     ganeti_paths: bool = False  # nodes have links where Ganeti's programs look

@@ -19,6 +19,13 @@ class AdminState(StrEnum):
     OFFLINE = "offline"
 
 
+class StateSource(StrEnum):
+    """Whose wish the state is that is wanted of an instance."""
+
+    ADMIN = "admin"  # an operator's
+    USER = "user"  # of whoever uses it, and has turned it off
+
+
 class Reservation(Part, kw_only=True):
     """That an instance is not made yet: its room is kept, and no node knows of it.
 
@@ -36,6 +43,7 @@ class Instance(Entity, kw_only=True):
     name: InstanceName
     primary_node: NodeId
     admin_state: AdminState = AdminState.DOWN
+    admin_state_source: StateSource = StateSource.ADMIN
     hypervisor: str
     disk_template: DiskTemplate
     os: str = ""

@@ -30,7 +30,6 @@ _REFUSED = {
     "spice_tls_ciphers": ("HIGH:-DES:-3DES:-EXPORT:-DH", "displays are not encrypted; use ssh"),
     "spice_use_tls": (False, "displays are not encrypted; use ssh to reach it"),
     "use_chroot": (False, "QEMU opens no files by itself, and has no rights to any"),
-    "user_shutdown": (False, "what its user has turned off is started again by the watcher"),
     "vnc_tls": (False, "displays are not encrypted; use ssh to reach it"),
     "vnc_x509_path": ("", "displays are not encrypted; use ssh to reach it"),
     "vnc_x509_verify": (False, "displays are not encrypted; use ssh to reach it"),

@@ -42,6 +42,7 @@ class Settings(Order, omit_defaults=True):
     shared_file_storage_dir: str | None = None
     gluster_storage_dir: str | None = None
     maintain_node_health: bool | None = None
+    enabled_user_shutdown: bool | None = None
 
     def __post_init__(self) -> None:
         if self.mac_prefix is not None:

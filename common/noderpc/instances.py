@@ -96,6 +96,7 @@ class GuestReport(Report):
     arrived: bool = False  # INCOMING: all of its memory is here
     silent_s: Seconds = 0.0  # for how long it has not answered; 0 when it did just now
     lacks_space: bool = False  # PAUSED: what it wrote found no room; it tries again when told to
+    user_down: bool = False  # STOPPED: whoever uses it has turned it off
     held: bool = False  # PAUSED: it was started so
     interfaces: Interfaces | None = None  # RUNNING: as its agent told lately; None: it did not
 

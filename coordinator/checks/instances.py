@@ -19,6 +19,7 @@ def check_states(seen: Seen) -> Iterator[Finding]:
     running = _hosts(seen, (GuestState.RUNNING, GuestState.PAUSED))
     unknown = _hosts(seen, (GuestState.UNKNOWN,))
     answered = {node.uuid for node, _ in seen.answered()}
+    turned_off = _turned_off(seen)
     for instance in seen.config.made_instances:
         primary = seen.config.nodes.get(instance.primary_node)
         if primary is None:
@@ -36,12 +37,21 @@ def check_states(seen: Seen) -> Iterator[Finding]:
             yield Finding("EINSTANCEBADNODE", "instance", instance.name, message)
         elif instance.uuid in unknown:
             continue  # check_silence tells
+        elif instance.uuid in turned_off:
+            continue  # its user wanted it so, which the watcher notes
         elif primary.uuid in answered and not where and instance.admin_state is AdminState.UP:
             message = f"should run on {primary.name} and does not"
             yield Finding("EINSTANCEDOWN", "instance", instance.name, message)
         elif where and instance.admin_state is not AdminState.UP:
             message = f"runs on {primary.name} although it is marked {instance.admin_state}"
             yield Finding("EINSTANCEDOWN", "instance", instance.name, message)
+
+
+def _turned_off(seen: Seen) -> set[InstanceId]:
+    """Return what its user has turned off, and may."""
+    if not seen.config.cluster.enabled_user_shutdown:
+        return set()
+    return {g.id for _, report in seen.answered() for g in report.guests if g.user_down}
 
 
 def check_silence(seen: Seen) -> Iterator[Finding]:

@@ -35,6 +35,7 @@ from coordinator.operations.cluster.fields import (
     NodeDefaults,
     PoolSize,
     SharedFileDirectory,
+    UserShutdown,
     VolumeGroup,
 )
 from coordinator.operations.cluster.uid_pool import UidPoolOption
@@ -67,6 +68,7 @@ class Words(Order, kw_only=True):
     secondary_ip: SecondaryAddress = None
     candidate_pool_size: PoolSize = 5
     uid_pool: UidPoolOption = None
+    enabled_user_shutdown: UserShutdown = None
     enabled_hypervisors: EnabledHypervisors = ("kvm",)
     enabled_disk_templates: EnabledTemplates = ("sharedfile", "file", "diskless")
     vg_name: VolumeGroup = ""

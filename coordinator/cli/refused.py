@@ -36,10 +36,6 @@ _OF_CLUSTER = {
     "--install-image": Refused("Give “-o image” to “gnt-instance add”.", ("",)),
     "--prealloc-wipe-disks": Refused("New disks are zeros in any case.", (ANY,)),
     "--use-external-mip-script": Refused("The kernel itself has the master's address.", _NO),
-    "--user-shutdown": Refused(
-        "A guest that shuts itself down is started again; “gnt-instance shutdown” says otherwise.",
-        _NO,
-    ),
     "--zeroing-image": Refused("What is free of a disk is not zeroed before an export.", ("",)),
     "--defaults": Refused("Give -H, -B and -N, each for what it is about."),
 }

@@ -106,6 +106,11 @@ def _standing(row: Row) -> Iterator[str]:
                 f"Instance {name} is stopped, as was ordered; “gnt-instance startup {name}” "
                 "starts it."
             )
+        case InstanceStatus.USER_DOWN:
+            yield (
+                f"Instance {name} was turned off from within, by its user; “gnt-instance startup "
+                f"{name}” starts it."
+            )
         case InstanceStatus.ADMIN_OFFLINE:
             yield (
                 f"Instance {name} is marked offline; “gnt-instance modify --online {name}” and "

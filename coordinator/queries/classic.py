@@ -70,6 +70,7 @@ def config_values(names: Sequence[str], config: Config) -> list[Any]:
         "drain_flag": config.cluster.queue_drained,
         "watcher_pause": config.cluster.watcher_pause,
         "self_repair": config.cluster.self_repair,
+        "enabled_user_shutdown": config.cluster.enabled_user_shutdown,
         "maintain_node_health": config.cluster.maintain_node_health,
         "modify_ssh_setup": False,
         "ssh_key_type": "rsa",

@@ -20,7 +20,6 @@ _NOT_OURS: dict[str, Any] = {
     "data_collector_interval": {},
     "drbd_usermode_helper": None,
     "enabled_data_collectors": {},
-    "enabled_user_shutdown": False,
     "install_image": "",
     "instance_communication_network": "",
     "max_tracked_jobs": 25,
@@ -85,6 +84,7 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "default_iallocator": cluster.default_iallocator,
         "default_iallocators": {k: list(v) for k, v in cluster.default_iallocators.items()},
         "default_iallocator_params": cluster.default_iallocator_params,
+        "enabled_user_shutdown": cluster.enabled_user_shutdown,
         "mac_prefix": cluster.mac_prefix,
         "uid_pool": [list(each) for each in cluster.uid_pool],
         "distributed_files": list(cluster.distributed_files),  # ours

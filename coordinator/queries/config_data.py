@@ -32,8 +32,8 @@ _OF_CLUSTER = (
     "max_running_jobs", "default_iallocator", "default_iallocator_params", "mac_prefix",
     "master_ip", "master_netdev", "volume_group_name", "file_storage_dir",
     "shared_file_storage_dir", "gluster_storage_dir", "maintain_node_health", "hvparams",
-    "ndparams", "diskparams", "hidden_os", "blacklisted_os", "os_hvp", "osparams",
-    "uid_pool",
+    "ndparams", "diskparams", "hidden_os", "blacklisted_os", "os_hvp", "osparams", "uid_pool",
+    "enabled_user_shutdown",
 )  # fmt: skip
 _OF_NODE = (
     "name", "tags", "primary_ip", "group", "ndparams", "master_candidate",
@@ -43,7 +43,7 @@ _OF_NODE = (
 
 _OF_INSTANCE = (
     "name", "tags", "primary_node", "os", "hypervisor", "hvparams", "beparams", "osparams",
-    "admin_state", "disks", "disk_template", "forthcoming",
+    "admin_state", "admin_state_source", "disks", "disk_template", "forthcoming",
 )  # fmt: skip
 
 # What Ganeti's programs expect of things that we do not have.
@@ -52,7 +52,6 @@ _NOT_OURS: dict[str, Any] = {
     "data_collectors": {},
     "disk_state_static": {},
     "drbd_usermode_helper": "/bin/true",
-    "enabled_user_shutdown": False,
     "hv_state_static": {},
     "install_image": "",
     "instance_communication_network": "",
@@ -136,7 +135,6 @@ def _instance(config: Config, instance: Instance) -> dict[str, Any]:
         _entity(instance)
         | _same(instance, _OF_INSTANCE)
         | {
-            "admin_state_source": "admin",
             "disks_active": instance.has_active_disks,
             "network_port": instance.network_port or None,
             "nics": [_nic(nic) for nic in config.nics_of(instance)],

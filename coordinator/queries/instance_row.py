@@ -8,7 +8,7 @@ from common.messages import to_builtins
 from common.model.disk import Disk
 from common.model.group import Group
 from common.model.hypervisors import HYPERVISORS
-from common.model.instance import AdminState, Instance
+from common.model.instance import AdminState, Instance, StateSource
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import Backend, NicParameters, settled
@@ -138,7 +138,14 @@ class InstanceRow:
                 for node, guest in hosts.items()
                 if node != self.entity.primary_node
             ),
+            by_user=self._is_down_by_user(here),
         )
+
+    def _is_down_by_user(self, here: GuestReport | None) -> bool:
+        if self.entity.admin_state is AdminState.DOWN:
+            return self.entity.admin_state_source is StateSource.USER
+        allowed = self.config.cluster.enabled_user_shutdown
+        return allowed and here is not None and here.user_down
 
     @property
     def expires(self) -> float | Missing:

@@ -7,11 +7,12 @@ from common.noderpc.instances import GuestState
 
 
 class InstanceStatus(StrEnum):
-    """Names are Ganeti's, without USER_down: no guest tells us who stopped it."""
+    """Names are Ganeti's."""
 
     RUNNING = "running"
     ADMIN_DOWN = "ADMIN_down"
     ADMIN_OFFLINE = "ADMIN_offline"
+    USER_DOWN = "USER_down"
     ERROR_DOWN = "ERROR_down"
     ERROR_UP = "ERROR_up"
     ERROR_WRONGNODE = "ERROR_wrongnode"
@@ -20,7 +21,13 @@ class InstanceStatus(StrEnum):
 
 
 def instance_status(
-    wanted: AdminState, *, offline: bool, answered: bool, here: GuestState | None, elsewhere: bool
+    wanted: AdminState,
+    *,
+    offline: bool,
+    answered: bool,
+    here: GuestState | None,
+    elsewhere: bool,
+    by_user: bool = False,
 ) -> InstanceStatus:
     """Compare what is wanted with what was seen.
 
@@ -30,6 +37,7 @@ def instance_status(
         answered: the primary node has answered.
         here: the guest on the primary node, if there is one.
         elsewhere: it is alive on another node.
+        by_user: its user has turned it off, and may do so.
 
     Source: Ganeti's query.py.
     """
@@ -48,8 +56,8 @@ def instance_status(
         return InstanceStatus.ERROR_WRONGNODE
     match wanted:
         case AdminState.UP:
-            return InstanceStatus.ERROR_DOWN
+            return InstanceStatus.USER_DOWN if by_user else InstanceStatus.ERROR_DOWN
         case AdminState.DOWN:
-            return InstanceStatus.ADMIN_DOWN
+            return InstanceStatus.USER_DOWN if by_user else InstanceStatus.ADMIN_DOWN
         case AdminState.OFFLINE:
             return InstanceStatus.ADMIN_OFFLINE

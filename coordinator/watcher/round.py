@@ -24,6 +24,7 @@ from coordinator.watcher.conversation import (
 from coordinator.watcher.decide import ATTEMPTS, MEMORY_S, PAUSES_S, Attempt, Start, decide, spoken
 from coordinator.watcher.expired import forget_expired
 from coordinator.watcher.silent import fence_silent
+from coordinator.watcher.turned_off import note_turned_off
 
 ARCHIVE_PATIENCE_S = 30.0
 
@@ -50,11 +51,16 @@ def one_round(now: float, *, heed_pause: bool = True) -> Round:
     Returns:
         What there is to say about it.
     """
-    asked = ["watcher_pause", "drain_flag", "self_repair", "maintain_node_health"]
-    pause, drained, repairs, fences = yield Request("QueryConfigValues", (asked,))
+    asked = [
+        "watcher_pause", "drain_flag", "self_repair", "maintain_node_health",
+        "enabled_user_shutdown",
+    ]  # fmt: skip
+    pause, drained, repairs, fences, may_turn_off = yield Request("QueryConfigValues", (asked,))
     if heed_pause and pause is not None and pause > now:
         return [Told(Weight.INFO, f"The watcher pauses for another {spoken(pause - now)}.")]
     told = yield from _restart(now, drained=drained)
+    if may_turn_off and not drained:
+        told += yield from note_turned_off(now)
     if not drained:
         told += yield from _tend_mirrors(now)
         told += yield from forget_expired(now)

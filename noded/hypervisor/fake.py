@@ -339,6 +339,12 @@ class FakeHypervisor:
         self.world.settle()
         self._end(self._guests[instance])
 
+    def turn_off(self, instance: InstanceId) -> None:
+        """End a guest as if its user had turned it off."""
+        self.crash(instance)
+        guest = self._guests[instance]
+        guest.was_turned_off = bool(guest.spec.parameters.get("user_shutdown"))
+
     def hang(self, instance: InstanceId) -> None:
         """Stop a guest's process: it does nothing and says nothing any more."""
         self.world.settle()
@@ -440,6 +446,7 @@ class FakeHypervisor:
             arrived=guest.arrived and guest.hung_at is None and state is GuestState.INCOMING,
             silent_s=0.0 if guest.missed_at is None else _now() - guest.missed_at,
             lacks_space=guest.lacks_space,
+            user_down=guest.was_turned_off and state is GuestState.STOPPED,
             held=guest.is_held and state is GuestState.PAUSED,
             interfaces=guest.interfaces,
         )

@@ -77,6 +77,7 @@ class Guest:
     has_process: bool = True
     lacks_space: bool = False  # it stands still because of that
     is_deaf: bool = False  # lets go of no device that it is asked for, and has no agent
+    was_turned_off: bool = False  # by whoever uses it
     is_held: bool = False  # it was started paused
     is_frozen: bool = False
     is_to_thaw: bool = False  # its agent is asked again and again

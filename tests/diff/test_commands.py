@@ -163,8 +163,8 @@ def test_verification_that_finds_an_error_fails(served: Served) -> None:
 def test_cluster_is_changed(served: Served) -> None:
     assert served.gnt("gnt-cluster", "modify", "--max-running-jobs", "15").code == 0
     for words in (("--uid-pool", "70000-70009,70020"), ("--add-uids", "70030-70039"),
-                  ("--remove-uids", "70020")):  # fmt: skip
-        assert served.gnt("gnt-cluster", "modify", *words).code == 0
+                  ("--remove-uids", "70020"), ("--user-shutdown", "yes")):  # fmt: skip
+        assert served.gnt("gnt-cluster", "modify", *words).code == 0, words
     assert "70000-70009, 70030-70039" in served.gnt("gnt-cluster", "info").text
     assert served.gnt("gnt-cluster", "info").code == 0
     said = served.gnt("gnt-cluster", "modify", "--vg-name", "xenvg")

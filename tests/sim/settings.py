@@ -10,6 +10,7 @@ from common.errors import GntError
 from common.model.template import DiskTemplate
 from common.names import InstanceName, NodeId, NodeName
 from common.noderpc.hooks import Ending
+from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.devices import DiskRequest, NicRequest
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.disk_changes import DiskAction, DiskChange
@@ -122,6 +123,13 @@ async def web1_on_dead_gamma(cluster: SimulatedCluster) -> None:
     await cluster.run(create("web1", "gamma"))
     await cluster.lose_power("gamma")
     await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+
+
+async def web1_turned_off(cluster: SimulatedCluster) -> None:
+    """Begin with an instance on gamma that its user has turned off."""
+    await cluster.run(ModifyCluster(enabled_user_shutdown=True))
+    await cluster.run(replace(create("web1", "gamma"), hvparams={"user_shutdown": True}))
+    cluster.machines["gamma"].guests.turn_off(cluster.config.instance("web1").uuid)
 
 
 async def web1_half_moved(cluster: SimulatedCluster) -> None:

@@ -54,6 +54,7 @@ def describe_cluster(told: Mapping[str, Any]) -> dict[str, Any]:
             "confd answers on all nodes": told["confd_everywhere"],
             "links for Ganeti's programs": told["ganeti_paths"],
             "mac prefix": told["mac_prefix"],
+            "guests may turn themselves off": told["enabled_user_shutdown"],
             "uid pool": format_uid_pool(told["uid_pool"]) or "none",
             "distributed files": told["distributed_files"],
             "master address": _master_address(told),

@@ -48,6 +48,14 @@ DistributedFiles = Annotated[
         help="of the master, for “redist-conf” to copy to all nodes, where their root allows it",
     ),
 ]
+UserShutdown = Annotated[
+    bool | None,
+    option(
+        "--user-shutdown",
+        syntax=Syntax.YES_NO,
+        help="whether guests with user_shutdown=yes may turn themselves off",
+    ),
+]
 EnabledHypervisors = Annotated[
     tuple[str, ...] | None,
     option("--enabled-hypervisors", syntax=Syntax.LIST, help="the preferred one first"),

@@ -40,6 +40,7 @@ from coordinator.operations.cluster.fields import (
     NodeDefaults,
     PoolSize,
     SharedFileDirectory,
+    UserShutdown,
     VolumeGroup,
 )
 from coordinator.operations.cluster.in_use import check_enabled, check_pools
@@ -155,6 +156,7 @@ class ModifyCluster(Operation[None, ModifyClusterPlan], kw_only=True):
     master_netdev: MasterDevice = None
     master_netmask: MasterNetmask = None
     uid_pool: UidPoolOption = None
+    enabled_user_shutdown: UserShutdown = None
     add_uids: AddUids = None
     remove_uids: RemoveUids = None
     enabled_hypervisors: EnabledHypervisors = None

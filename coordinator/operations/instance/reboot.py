@@ -6,7 +6,7 @@ from typing import Annotated
 
 from common.errors import Conflict
 from common.messages import Order
-from common.model.instance import AdminState
+from common.model.instance import AdminState, StateSource
 from common.model.node import NodeRef
 from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestSpec, Instances
@@ -56,6 +56,7 @@ class RebootPlan(Order, kw_only=True):
     was_running: bool
     maybe_on: tuple[NodeId, ...] = ()  # before
     before: AdminState
+    source_before: StateSource = StateSource.ADMIN
     reset: bool
     wait_s: float
     now: float
@@ -118,6 +119,7 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
             others=() if was_running else others(cluster, instance),
             was_running=was_running,
             before=instance.admin_state,
+            source_before=instance.admin_state_source,
             reset=soft,
             maybe_on=() if was_running else instance.maybe_on,
             wait_s=float(self.shutdown_timeout),
@@ -136,7 +138,12 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
             )
             return
         yield from mark(
-            plan.instance, plan.guest.name, plan.now, before=plan.before, after=AdminState.UP
+            plan.instance,
+            plan.guest.name,
+            plan.now,
+            before=plan.before,
+            after=AdminState.UP,
+            source_before=plan.source_before,
         )
         if plan.was_running:
             stays = Handover(undo=plan.attach.do)  # its disks are needed again in a moment

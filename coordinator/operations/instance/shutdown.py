@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Annotated
 
+from common.errors import Conflict
 from common.messages import Order
-from common.model.instance import AdminState
+from common.model.instance import AdminState, Instance, StateSource
 from common.model.node import NodeRef
 from common.names import InstanceId, NodeId
-from common.noderpc.instances import GuestSpec
+from common.noderpc.instances import GuestReport, GuestSpec
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.disks.mirrors import mirrored
@@ -17,11 +18,12 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import IgnoreOffline, InstanceArgument, NoRemember, Patience
 from coordinator.operations.instance.whereabouts import others
 from coordinator.operations.locking import wanted
-from coordinator.operations.parameter import Syntax, option
+from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.specs import present_guest
-from coordinator.operations.step import Step
+from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
 from coordinator.operations.steps.disks import homes
+from coordinator.operations.steps.edits import set_admin_state
 from coordinator.operations.steps.guests import end_elsewhere, mark, settle, shut_down_guest
 from coordinator.operations.steps.mirrors import part_copies
 from coordinator.state.config import Config
@@ -37,6 +39,7 @@ class StopPlan(Order, kw_only=True):
     maybe_on: tuple[NodeId, ...] = ()  # before
     before: AdminState
     remember: bool
+    source: StateSource = StateSource.ADMIN
     wait_s: float
     now: float
 
@@ -54,6 +57,9 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
     ] = False
     no_remember: NoRemember = False
     ignore_offline_nodes: IgnoreOffline = False
+    admin_state_source: Annotated[
+        StateSource | None, hidden("“user”: record that its user has turned it off; the watcher's")
+    ] = None
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
@@ -66,7 +72,10 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
         out_of_reach = node.offline and self.ignore_offline_nodes
         if not out_of_reach:
             check_online(node)
-        was_running = not out_of_reach and may_run(await find_guest(cluster, instance, node))
+        found = None if out_of_reach else await find_guest(cluster, instance, node)
+        was_running = may_run(found)
+        if self._by_user:
+            _check_turned_off(config, instance, found)
         return StopPlan(
             instance=instance.uuid,
             node=None if out_of_reach else node.ref,
@@ -79,16 +88,19 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
             maybe_on=instance.maybe_on,
             before=instance.admin_state,
             remember=not self.no_remember,
+            source=StateSource.USER if self._by_user else StateSource.ADMIN,
             wait_s=0.0 if self.force else float(self.timeout),
             now=cluster.now(),
         )
 
+    @property
+    def _by_user(self) -> bool:
+        return self.admin_state_source is StateSource.USER
+
     def recipe(self, cluster: Cluster, plan: StopPlan) -> Iterator[Step]:
         # Recorded first: should the coordinator die in between, nobody starts it again.
         if plan.remember and plan.before is AdminState.UP:  # one that is offline stays so
-            yield from mark(
-                plan.instance, plan.guest.name, plan.now, before=plan.before, after=AdminState.DOWN
-            )
+            yield from _mark_down(plan)
         yield from end_elsewhere(cluster, plan.guest, plan.others)
         if plan.node:
             # What two nodes have is looked at between the guest's end and the parting.
@@ -105,3 +117,37 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
             if parts:
                 yield part_copies(cluster, plan.guest, plan.node, plan.detach.do, plan.now)
             yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
+
+
+def _mark_down(plan: StopPlan) -> Iterator[Step]:
+    if plan.source is StateSource.USER:
+        # Its user's wish is a fact, and what shows it is cleared away with the guest.
+        yield record(
+            f"mark {plan.guest.name} as turned off by its user",
+            set_admin_state(plan.instance, AdminState.DOWN, plan.now, source=plan.source),
+            point_of_no_return=True,
+        )
+    else:
+        yield from mark(
+            plan.instance, plan.guest.name, plan.now, before=plan.before, after=AdminState.DOWN
+        )
+
+
+def _check_turned_off(config: Config, instance: Instance, found: GuestReport | None) -> None:
+    """Refuse to record a wish of a user that is none, or not any more.
+
+    Raises:
+        Conflict: says how it is.
+    """
+    if not config.cluster.enabled_user_shutdown:
+        raise Conflict(
+            "Users may not turn their instances off here; “gnt-cluster modify --user-shutdown=yes” "
+            "lets them."
+        )
+    if instance.admin_state is not AdminState.UP or found is None or not found.user_down:
+        state = found.state if found else "not there"
+        raise Conflict(
+            f"Instance {instance.name} was not turned off by its user: it is marked "
+            f"{instance.admin_state}, and its guest is {state}.",
+            instance=instance.name,
+        )

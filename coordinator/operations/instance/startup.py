@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict
 from common.messages import Order
-from common.model.instance import AdminState, Instance
+from common.model.instance import AdminState, Instance, StateSource
 from common.model.node import NodeRef
 from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestSpec, Instances
@@ -54,6 +54,7 @@ class StartPlan(Order, kw_only=True):
     was_running: bool
     maybe_on: tuple[NodeId, ...] = ()  # before
     before: AdminState
+    source_before: StateSource = StateSource.ADMIN
     remember: bool
     paused: bool = False
     disks_active: bool = False  # before: they were attached already
@@ -149,6 +150,7 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             others=() if was_running else others(cluster, instance),
             was_running=was_running,
             before=instance.admin_state,
+            source_before=instance.admin_state_source,
             maybe_on=() if was_running else instance.maybe_on,
             remember=not self.no_remember,
             paused=self.startup_paused,
@@ -162,6 +164,7 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             guest=guest,
             was_running=False,
             before=instance.admin_state,
+            source_before=instance.admin_state_source,
             remember=not self.no_remember,
             now=cluster.now(),
         )
@@ -174,7 +177,12 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: StartPlan) -> Iterator[Step]:
         if plan.remember:
             yield from mark(
-                plan.instance, plan.guest.name, plan.now, before=plan.before, after=AdminState.UP
+                plan.instance,
+                plan.guest.name,
+                plan.now,
+                before=plan.before,
+                after=AdminState.UP,
+                source_before=plan.source_before,
             )
         if plan.node is None:
             return

@@ -36,7 +36,7 @@ def ssconf_files(config: Config) -> dict[str, str]:
         "online_nodes": _names(node for node in nodes if not node.offline),
         "cluster_tags": _lines(sorted(cluster.tags)),
         "cluster_uuid": f"{cluster.uuid}\n",
-        "enabled_user_shutdown": "False\n",
+        "enabled_user_shutdown": f"{cluster.enabled_user_shutdown}\n",
         "ganeti_paths": f"{cluster.ganeti_paths}\n",  # ours
         "maintain_node_health": f"{cluster.maintain_node_health}\n",
         "master_candidates_certs": _lines(

@@ -6,19 +6,26 @@ from msgspec.structs import replace
 
 from common.messages import Order
 from common.model.disk import Disk
-from common.model.instance import AdminState, Instance
+from common.model.instance import AdminState, Instance, StateSource
 from common.names import DiskId, InstanceId, NodeId
 from coordinator.operations.step import Edit
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 
 
-def set_admin_state(uuid: InstanceId, admin_state: AdminState, now: float) -> Edit:
-    """Record what the operator wants of an instance."""
+def set_admin_state(
+    uuid: InstanceId,
+    admin_state: AdminState,
+    now: float,
+    *,
+    source: StateSource = StateSource.ADMIN,
+) -> Edit:
+    """Record what is wanted of an instance, and who wants it."""
 
     def edit(state: State) -> list[Put]:
         instance = state.config.instances[uuid]
-        return [Put(_changed(replace(instance, admin_state=admin_state), now))]
+        changed = replace(instance, admin_state=admin_state, admin_state_source=source)
+        return [Put(_changed(changed, now))]
 
     return edit
 

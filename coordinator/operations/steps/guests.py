@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from common.model.instance import AdminState
+from common.model.instance import AdminState, StateSource
 from common.model.node import NodeRef
 from common.names import InstanceId, InstanceName, NodeId
 from common.noderpc.instances import GuestSpec, Instances
@@ -37,14 +37,20 @@ def start_guest(
 
 
 def mark(
-    instance: InstanceId, name: InstanceName, now: float, *, before: AdminState, after: AdminState
+    instance: InstanceId,
+    name: InstanceName,
+    now: float,
+    *,
+    before: AdminState,
+    after: AdminState,
+    source_before: StateSource = StateSource.ADMIN,
 ) -> Iterator[Step]:
     """Record what the operator wants of an instance, where that is not so already."""
     if before is not after:
         yield record(
             f"mark {name} as {after}",
             set_admin_state(instance, after, now),
-            undo=set_admin_state(instance, before, now),
+            undo=set_admin_state(instance, before, now, source=source_before),
         )
 
 

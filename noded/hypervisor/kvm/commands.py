@@ -28,6 +28,8 @@ DEFAULT_MACHINE = "pc-i440fx-7.2"
 # its machine would reach for. This is why QEMU's own -daemonize, which forks, is not used.
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
+ENDS = "qemu_system_shutdown_request"  # an event that QEMU writes into its log, with the reason
+
 PROBE_CPU_S = 2  # seconds of processor time; a KVM that works needs a twentieth of this
 PROBE_PASSED = 33  # status that isa-debug-exit makes of the 0x10 the boot sector writes
 
@@ -122,6 +124,7 @@ def guest(
         *(each for i in range(len(spec.nics)) for each in _nic(spec, parameters, handed, i)),
         *(("-rtc", "base=localtime") if parameters.use_localtime else ()),
         *(("-no-reboot",) if parameters.reboot_behavior is RebootBehavior.EXIT else ()),
+        *(("-trace", ENDS) if parameters.user_shutdown else ()),
         *shlex.split(parameters.kvm_extra),
         *(("-S",) if incoming or paused else ()),
         *(("-incoming", "defer") if incoming else ()),

@@ -16,6 +16,8 @@ from common.noderpc.instances import GuestState
 _VERSION = re.compile(r"version (\d+(?:\.\d+)+)")
 _PREFIX = re.compile(r"^(\S+Z )?\S*qemu-system-\w+: ", re.MULTILINE)
 _FDSET = re.compile(r"/dev/fdset/(\d+)")
+_SHUTDOWN = re.compile(r"\bqemu_system_shutdown_request reason=(\d+)\b")
+_GUEST_SHUTDOWN = "6"
 _TOLD_LIMIT = 800  # characters of QEMU's words that go into an error
 
 # What QEMU says when it cannot start, and what an operator makes of it.
@@ -136,6 +138,16 @@ def parse_state(status: Mapping[str, Any]) -> GuestState:
             return GuestState.PAUSED
         case _:
             raise UnexpectedOutput(f"QEMU's status is “{str(status)[:200]}”.")
+
+
+def was_turned_off(log: str) -> bool:
+    """Tell from the end of QEMU's log whether a guest has turned itself off.
+
+    The reason is a number of ``ShutdownCause``: also ended are guests by signals, by orders, and by
+    panics. Source: qapi/run-state.json of QEMU 7.2.
+    """
+    reasons = _SHUTDOWN.findall(log)
+    return bool(reasons) and reasons[-1] == _GUEST_SHUTDOWN
 
 
 def lacks_space(status: Mapping[str, Any]) -> bool:

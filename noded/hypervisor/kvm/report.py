@@ -12,7 +12,7 @@ from noded.hypervisor.kvm.agents import Agents
 from noded.hypervisor.kvm.home import Home, Record
 from noded.hypervisor.kvm.looks import look
 from noded.hypervisor.kvm.memory import used_memory
-from noded.hypervisor.kvm.parse import parse_cpu_ticks
+from noded.hypervisor.kvm.parse import parse_cpu_ticks, was_turned_off
 from noded.hypervisor.kvm.pulse import Pulses
 from noded.machine.parse import parse_statm
 
@@ -54,6 +54,7 @@ async def report(home: Home, pulses: Pulses, agents: Agents) -> GuestReport | No
         move=home.left_by if seen.state is GuestState.MIGRATED else record.receives,
         arrived=seen.arrived,
         lacks_space=seen.lacks_space,
+        user_down=seen.state is GuestState.STOPPED and _was_turned_off(home, record),
         held=record.held and seen.state is GuestState.PAUSED,
         interfaces=await _interfaces(home, record, seen.state, agents),
         silent_s=silent_s,
@@ -66,6 +67,13 @@ async def _interfaces(
     if state is not GuestState.RUNNING or not record.has_agent:
         return None
     return await agents.interfaces(home, record.name)
+
+
+def _was_turned_off(home: Home, record: Record) -> bool:
+    """Tell whether a guest has ended by its user's wish, and by nobody's order."""
+    if not record.parameters.get("user_shutdown") or home.is_button_pressed:
+        return False
+    return was_turned_off(home.last_words())
 
 
 def _pinned(record: Record) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from common.model.instance import StateSource
 from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB
 from coordinator.operations.devices import DiskRequest
@@ -22,6 +23,7 @@ from tests.sim.settings import (
     hooked,
     removed,
     web1_on,
+    web1_turned_off,
     web1_with_data_that_is_down,
 )
 from tests.support.story import Story
@@ -69,6 +71,10 @@ STORIES = {
     "start between hooks": Story(StartInstance(instance_name=WEB1), hooked(START_HOOKS)),
     "start what runs": Story(StartInstance(instance_name=WEB1), web1_on("gamma")),
     "shut down": Story(ShutDownInstance(instance_name=WEB1), web1_on("gamma")),
+    "note that it was turned off": Story(
+        ShutDownInstance(instance_name=WEB1, admin_state_source=StateSource.USER), web1_turned_off,
+        again=ShutDownInstance(instance_name=WEB1),
+    ),
     "kill": Story(ShutDownInstance(instance_name=WEB1, force=True), web1_on("gamma")),
     "reboot hard": Story(RebootInstance(instance_name=WEB1), web1_on("gamma")),
     "reboot soft": Story(

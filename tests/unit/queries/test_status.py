@@ -42,3 +42,22 @@ def test_status(
         wanted, offline=offline, answered=answered, here=here, elsewhere=elsewhere
     )
     assert found == status
+
+
+@pytest.mark.parametrize(
+    ("wanted", "here", "status"),
+    [
+        (UP, STOPPED, "USER_down"),
+        (DOWN, None, "USER_down"),
+        (UP, RUNNING, "running"),
+        (DOWN, RUNNING, "ERROR_up"),
+        (OFF, STOPPED, "ADMIN_offline"),
+    ],
+)
+def test_status_of_what_its_user_has_turned_off(
+    wanted: AdminState, here: GuestState | None, status: str
+) -> None:
+    found = instance_status(
+        wanted, offline=False, answered=True, here=here, elsewhere=False, by_user=True
+    )
+    assert found == status

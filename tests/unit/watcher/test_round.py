@@ -53,7 +53,7 @@ class Answering:
     def _answer(self, method: str, args: tuple[Any, ...]) -> Any:
         match method, *args:
             case "QueryConfigValues", _:
-                return [self.pause, self.drained, False, self.fences]
+                return [self.pause, self.drained, False, self.fences, False]
             case "Query", "instance", fields, *_ if "mirror_state" in fields:
                 return _table(self.mirrors)
             case "Query", "instance", fields, *_ if "expires" in fields:

@@ -269,7 +269,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"security_model": ""}, "security_model cannot be “”: each guest"),
     ({"security_domain": "joe"}, "security_domain cannot be “joe”"),
     ({"use_chroot": True}, "use_chroot cannot be “True”"),
-    ({"user_shutdown": True}, "user_shutdown cannot be"),
     ({"vnc_tls": True}, "vnc_tls cannot be “True”: displays are not encrypted"),
     ({"vnc_x509_path": "/x"}, "vnc_x509_path cannot be"),
     ({"vnc_x509_verify": True}, "vnc_x509_verify cannot be"),

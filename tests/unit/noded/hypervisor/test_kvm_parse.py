@@ -21,6 +21,7 @@ from noded.hypervisor.kvm.parse import (
     parse_progress,
     parse_state,
     parse_version,
+    was_turned_off,
 )
 
 ACTIVE = {
@@ -176,3 +177,19 @@ def test_memory_that_a_guest_uses_is_read() -> None:
     for odd in ({}, {"actual": None}, {"actual": "much"}):
         with pytest.raises(UnexpectedOutput, match="balloon is"):
             parse_balloon(odd)
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ("", False),
+        ("7@1795305600.1:qemu_system_shutdown_request reason=6\n", True),
+        ("qemu_system_shutdown_request reason=6\n2026 qemu: terminating on signal 15\n", True),
+        ("qemu_system_shutdown_request reason=4\n", False),
+        ("qemu_system_shutdown_request reason=8\n", False),
+        ("qemu_system_shutdown_request reason=6\nqemu_system_shutdown_request reason=4\n", False),
+        ("qemu_system_shutdown_request reason=66\n", False),
+    ],
+)
+def test_what_a_guest_ended_for_is_read_from_its_log(log: str, expected: bool) -> None:
+    assert was_turned_off(log) is expected
