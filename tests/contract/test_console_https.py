@@ -30,7 +30,11 @@ def console_of(node: Served, socket: Path) -> None:
     async def find(_instance: InstanceId) -> Console:
         return socket
 
+    async def watched(_instance: InstanceId) -> None:
+        pass
+
     node.node.consoles._find = find
+    node.node.consoles._watched = watched
 
 
 def test_master_candidates_look_and_type_over_tls(tmp_path: Path, cluster: TestCluster) -> None:
