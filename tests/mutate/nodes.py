@@ -27,6 +27,12 @@ OF_NODES = (
         (FENCING,),
     ),
     Fault(
+        "fenced though it is back", "who goes on with the job looks again",
+        "coordinator/operations/node/fence.py",
+        "    await _check_is_cut_off(cluster, cluster.config.node(node))\n", "",
+        (FENCING,),
+    ),
+    Fault(
         "many fenced at once", "where several nodes are silent people have to look",
         "coordinator/watcher/silent.py",
         "if len(silent) > 1:", "if len(silent) > 9:",

@@ -17,6 +17,8 @@ from tests.sim.test_power import SWITCH, asked
 from tests.sim.test_watcher import ROUND_S, at_rest, attempts, running, watch
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.faults import Trap
+from tests.support.network import Trip
 
 OFF, STATUS = OobCommand.POWER_OFF, OobCommand.POWER_STATUS
 FENCE_GAMMA = FenceNode(node_name=GAMMA)
@@ -142,5 +144,31 @@ def test_who_answers_or_is_offline_or_the_master_or_cannot_be_switched_is_left_a
             with pytest.raises(Conflict, match="gamma is marked offline already"):
                 await cluster.run(FENCE_GAMMA)
             assert asked(cluster) == []
+
+    simulate(scenario())
+
+
+def is_vote_of_a_job(trip: Trip) -> bool:
+    return trip.is_of_a_job and trip.call.name == "mastership.vote"
+
+
+def test_a_node_that_is_back_is_not_switched_off_by_who_goes_on_with_the_job() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await with_switches(cluster)
+            cluster.network.isolate("gamma")
+            trap = Trap(is_vote_of_a_job, 2, cluster.master.die)  # two nodes answered the plan
+            cluster.network.faults.append(trap)
+            number = await cluster.submit(FENCE_GAMMA)
+            await trap.sprung.wait()
+            cluster.network.faults.clear()
+            await cluster.crash_master()
+            cluster.heal()
+            await cluster.take_over("beta")
+            job = await cluster.finished(number)
+            assert job.ops[0].failure is not None
+            assert "gamma answers, so it is not switched off" in job.ops[0].failure.message
+            assert not cluster.config.node(GAMMA).offline
+            assert not cluster.machines["beta"].programs.asked
 
     simulate(scenario())

@@ -124,9 +124,13 @@ async def _check_is_cut_off(cluster: Cluster, node: Node) -> None:
 async def _switch_off(cluster: Cluster, plan: FencePlan, node: NodeName) -> None:
     """Take the power from a node, and return when it is known to have none.
 
+    It may be back since this was planned, if another coordinator goes on with it.
+
     Raises:
+        Conflict: it answers, or most nodes do not obey this master.
         NodeFailure: a program failed, or says after a while that it still has power.
     """
+    await _check_is_cut_off(cluster, cluster.config.node(node))
     await _run(cluster, plan, OobCommand.POWER_OFF, node)
     for look in range(LOOKS):
         if look:
