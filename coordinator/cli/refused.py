@@ -118,9 +118,6 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
         command: {"--disk-state": _STATES, "--hypervisor-state": _STATES}
         for command in ("gnt-node add", "gnt-node modify", "gnt-group add", "gnt-group modify")
     },
-    "gnt-network connect": {
-        "--nic-parameters": Refused("Give --mode, --link and --vlan, each for what it is about."),
-    },
     "gnt-cluster renew-crypto": {
         "--new-spice-certificate": _SPICE,
         "--new-ssh-keys": _NO_SSH,

@@ -362,3 +362,26 @@ def test_nics_are_put_into_switches_and_vlans_as_asked() -> None:
         assert taps[nic_after.uuid] == "br0"
 
     play(story)
+
+
+def test_how_nics_are_plugged_in_can_be_said_in_one_word() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(AddNetwork(network_name=LAN, network="198.51.100.0/24"))
+            group, mode = "default", "bridged"
+            for words, why in (
+                ({"link": "br7", "mode": "flying"}, "flying"),
+                ({"colour": "red"}, "has no colour; it has mode, link and vlan"),
+            ):
+                bad = ConnectNetwork(network_name=LAN, group_name=group, nicparams=words)
+                with pytest.raises(InvalidRequest, match=why):
+                    await cluster.run(bad)
+            words = {"link": "br7", "mode": mode}
+            order = ConnectNetwork(network_name=LAN, group_name=group, nicparams=words)
+            with pytest.raises(InvalidRequest, match=r"only once .* link"):
+                await cluster.run(replace(order, network_link="br8"))
+            await cluster.run(order)
+            (connection,) = cluster.config.group(group).networks.values()
+            assert connection == {"link": "br7", "mode": mode, "vlan": ""}
+
+    simulate(scenario())

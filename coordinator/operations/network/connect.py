@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace
 
-from common.errors import Conflict
+from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.address_pool import AddressPool
 from common.model.group import Group
@@ -17,7 +17,7 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import ConflictsCheck, NetworkArgument
 from coordinator.operations.locking import wanted
 from coordinator.operations.network.words import read_range
-from coordinator.operations.parameter import argument, option
+from coordinator.operations.parameter import Syntax, argument, option
 from coordinator.operations.step import Step
 from coordinator.operations.steps.changes import change
 from coordinator.state.config import Config
@@ -47,6 +47,11 @@ class ConnectNetwork(Operation[None, ConnectionPlan], kw_only=True):
         str | None, option("--link", help="bridge or routing table (as nics have by default)")
     ] = None
     network_vlan: Annotated[str, option("--vlan", help="VLAN on the link")] = ""
+    nicparams: Annotated[
+        dict[str, Any],
+        option("--nic-parameters", help="all three at once: mode=MODE,link=LINK,vlan=VLAN",
+               syntax=Syntax.KEYVAL),
+    ] = {}  # fmt: skip
     conflicts_check: ConflictsCheck = True
 
     def locks(self, config: Config, _: None) -> Wanted:
@@ -83,6 +88,13 @@ class ConnectNetwork(Operation[None, ConnectionPlan], kw_only=True):
         }
         base = settled(NicParameters, config.cluster.nicparams)
         told = {key: value for key, value in given.items() if value}
+        if twice := sorted(told.keys() & self.nicparams.keys()):
+            raise InvalidRequest(f"Say only once how nics are plugged in: {', '.join(twice)}.")
+        if others := sorted(self.nicparams.keys() - given.keys()):
+            raise InvalidRequest(
+                f"A connection has no {', '.join(others)}; it has mode, link and vlan."
+            )
+        told |= self.nicparams
         what = f"how nics of {network.name} are plugged in"
         full = filled(NicParameters, {"mode": base.mode, "link": base.link}, told, what=what)
         return {"mode": full.mode, "link": full.link, "vlan": full.vlan}
