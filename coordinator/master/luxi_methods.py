@@ -133,7 +133,8 @@ class LuxiMethods:
         return cluster_info(self._store.state.config)
 
     async def _export_configuration(self) -> Any:
-        return config_data(self._store.state)
+        # All of it takes a second where instances are thousands.
+        return await asyncio.to_thread(config_data, self._store.state)
 
     async def _query_tags(self, kind: str, name: str = "") -> Any:
         return query_tags(kind, name, self._store.state.config)
