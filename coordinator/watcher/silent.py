@@ -16,6 +16,8 @@ from coordinator.watcher.decide import spoken
 
 SILENCE_S = 300.0  # after which a node is thought to be dead; a reboot takes less
 AGAIN_S = 900.0  # between two attempts to switch one off
+# Somebody is at work on a node that is drained, and may have switched it off.
+IN_SERVICE = ["&", ["==", "offline", False], ["==", "drained", False]]
 _FENCE = "OP_NODE_FENCE"
 
 
@@ -26,7 +28,7 @@ def fence_silent(now: float) -> Round:
     off in vain has its guests killed.
     """
     fields = ["name", "silent_for", "ndp/oob_program"]
-    answer = rows((yield Request("Query", ("node", fields, ["==", "offline", False]))))
+    answer = rows((yield Request("Query", ("node", fields, IN_SERVICE))))
     silent = [(name, for_s, program) for name, for_s, program in answer if for_s]
     dead = [name for name, for_s, _ in silent if for_s >= SILENCE_S]
     if not dead:

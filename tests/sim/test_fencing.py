@@ -76,14 +76,20 @@ def test_a_candidate_that_is_given_up_has_another_in_its_place() -> None:
     simulate(scenario())
 
 
-def test_no_node_is_switched_off_unless_the_operator_has_allowed_it() -> None:
+def test_no_node_is_switched_off_unless_it_is_allowed_nor_one_that_somebody_works_on() -> None:
     async def scenario() -> None:
-        async with simulated_cluster() as cluster:
+        async with simulated_cluster(candidates=2) as cluster:
             await with_switches(cluster)
-            await cluster.lose_power("gamma")
+            cluster.network.isolate("gamma")
             await watch_after(cluster, 0.0)
             await watch_after(cluster, SILENCE_S + ROUND_S)
+            await cluster.run(ModifyNode(node_name=GAMMA, drained=True))
+            await cluster.run(ModifyCluster(maintain_node_health=True))
+            await watch_after(cluster, ROUND_S)
             assert not attempts(cluster)
+            await cluster.run(ModifyNode(node_name=GAMMA, drained=False))
+            await watch_after(cluster, ROUND_S)
+            assert len(attempts(cluster)) == 1
 
     simulate(scenario())
 
