@@ -79,6 +79,7 @@ def test_guest_is_moved_as_it_is_configured_by_then() -> None:
 
 def test_noded_that_comes_back_has_a_guest_go_on_that_stood_still_to_move() -> None:
     async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].prepare()  # whether KVM works; it may take longer than the move
         await rig.nodes["alpha"].ensure_running(rig.spec(), ())
         slow = {"migration_bandwidth": 1}
         async with moving(rig, await receive(rig), parameters=slow, live=False) as task:
