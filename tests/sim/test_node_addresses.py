@@ -75,7 +75,7 @@ def test_the_node_is_reached_at_its_new_primary_address_when_the_old_one_is_gone
         await cluster.run(create("web2", "beta"))
         await cluster.settle()
         assert await troubles(cluster) == []
-        await cluster.settle()  # a majority has the end of that job, and may be without beta
+        await cluster.settle()  # the end of a job is told when a majority has it
         cluster.check_replicas()
         await cluster.lose_power("alpha")
         await cluster.take_over("beta")
@@ -125,6 +125,8 @@ def test_an_address_that_the_machine_does_not_have_is_refused() -> None:
         for bad in ("", "0.0.0.0", "224.0.0.1", "300.1.1.1", "beta", "::"):
             with pytest.raises(InvalidRequest):
                 await cluster.run(ModifyNode(node_name=BETA, primary_ip=bad))
+        with pytest.raises(InvalidRequest, match="no single machine"):
+            await cluster.run(ModifyNode(node_name=BETA, secondary_ip="0.0.0.0"))
         with pytest.raises(InvalidRequest, match="by themselves"):
             await cluster.run(ModifyNode(node_name=BETA, primary_ip=NEW, drained=True))
         cluster.network.give(
@@ -133,6 +135,21 @@ def test_an_address_that_the_machine_does_not_have_is_refused() -> None:
         with pytest.raises(Unreachable, match="certificate"):  # another node of ours answers there
             await cluster.run(ModifyNode(node_name=BETA, primary_ip=NEWER))
         assert not before.differences(await cluster.snapshot())
+
+    tell(story)
+
+
+def test_a_secondary_address_that_the_master_does_not_reach_is_taken_by_force() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        order = ModifyNode(node_name=BETA, secondary_ip=NEWER, force=True)
+        job = await cluster.finished(await cluster.submit(order))
+        assert any("taken as it is, as asked" in entry.message for entry in job.ops[0].log)
+        assert cluster.config.node(BETA).secondary_ip == NEWER
+        with pytest.raises(Unreachable, match="does not answer at 203"):
+            # Nobody has seen it there yet, and a master has to.
+            await cluster.run(ModifyNode(node_name=BETA, primary_ip=NEWER, force=True))
+        assert cluster.config.node(BETA).primary_ip == ip_of("beta")
 
     tell(story)
 

@@ -76,6 +76,28 @@ def test_a_renamed_candidate_votes_takes_over_and_is_obeyed_under_its_new_name()
     simulate(scenario())
 
 
+def test_no_candidate_goes_by_two_names() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            shown: set[tuple[bool, frozenset[str]]] = set()
+
+            def note(trip: Trip) -> bool:
+                node = cluster.config.nodes[uuid]
+                shown.add((node.master_candidate, names_in(cluster, "beta")))
+                return False
+
+            uuid = cluster.config.node(BETA).uuid
+            cluster.network.faults.append(Failing(note))
+            await cluster.run(RENAME)
+            assert (False, frozenset({"beta", "bernd"})) in shown
+            assert {names for is_candidate, names in shown if is_candidate} == {
+                frozenset({"beta"}),
+                frozenset({"bernd"}),
+            }
+
+    simulate(scenario())
+
+
 def test_two_nodes_change_names_by_way_of_a_third() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
