@@ -13,6 +13,7 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.node.maintain import MaintainNode
 from coordinator.operations.node.modify import ModifyNode
 from tests.sim.settings import ALPHA, BETA, GAMMA, WEB1, create, mirrored
+from tests.sim.stories.reserved import reserved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 
@@ -84,8 +85,11 @@ def test_all_leave_a_node_and_come_back_when_the_work_is_done() -> None:
 
 def test_a_node_is_rebooted_by_itself_and_waited_for() -> None:
     async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(mirrored("web4", "beta", "gamma"))
+        await cluster.run(reserved(mirrored("web5", "beta", "gamma")))  # of which there is none
         jobs = await run_all(cluster, MaintainNode(node_name=GAMMA, reboot=True))
         assert all(job.status is Status.SUCCESS for job in jobs)
+        assert "There is one copy only of web4 while gamma is down." in said(jobs)
         assert cluster.machines["gamma"].boots == 1
         assert await guests(cluster, "gamma") == {"web1": "running", "web2": "running"}
         assert cluster.config.node(GAMMA).master_candidate  # there was nobody else to be one

@@ -7,9 +7,11 @@ import pytest
 from common.errors import Conflict, GntError, InvalidRequest, Unreachable
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.node.modify import ModifyNode
 from tests.sim.settings import ALPHA, BETA, GAMMA, WEB1, create, mirrored
+from tests.sim.stories.reserved import reserved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import ip_of
@@ -150,6 +152,17 @@ def test_a_secondary_address_that_the_master_does_not_reach_is_taken_by_force() 
             # Nobody has seen it there yet, and a master has to.
             await cluster.run(ModifyNode(node_name=BETA, primary_ip=NEWER, force=True))
         assert cluster.config.node(BETA).primary_ip == ip_of("beta")
+
+    tell(story)
+
+
+def test_of_what_is_only_reserved_no_copies_are_looked_for() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(RemoveInstance(instance_name=WEB1))
+        await cluster.run(reserved(mirrored("web2", "gamma", "beta")))
+        await cluster.lose_power("gamma")
+        await cluster.run(ModifyNode(node_name=BETA, secondary_ip=NEW))
+        assert cluster.config.node(BETA).secondary_ip == NEW
 
     tell(story)
 

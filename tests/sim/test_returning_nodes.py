@@ -13,6 +13,7 @@ from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.modify import ModifyNode
 from tests.sim.settings import ALPHA, BETA, GAMMA, WEB1, create, mirrored
+from tests.sim.stories.reserved import reserved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import ip_of
@@ -39,11 +40,14 @@ def test_a_wiped_node_is_the_same_node_again_and_its_copies_are_made_anew_on_req
         async with simulated_cluster() as cluster:
             before = cluster.config.node(GAMMA)
             await cluster.run(mirrored("web1", "beta", "gamma"))
+            await cluster.run(reserved(mirrored("web2", "beta", "gamma")))
+            await cluster.run(create("web3", "beta", template=DiskTemplate.FILE))
             await cluster.machines["gamma"].wipe()
             job = await cluster.finished(await cluster.submit(readd(cluster)))
             told = [entry.message for entry in job.ops[0].log]
             says = "Disk 0 of web1 is missing on gamma; “gnt-instance replace-disks --on-secondary"
             assert any(says in line for line in told), told
+            assert not any("web2" in line or "web3" in line for line in told), told
             after = cluster.config.node(GAMMA)
             assert (after.uuid, after.name, after.primary_ip) == (
                 before.uuid, before.name, before.primary_ip,

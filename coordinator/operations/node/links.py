@@ -53,7 +53,7 @@ async def find_links(cluster: Cluster, before: Node, after: Node) -> tuple[Mirro
         return ()
     config, found = cluster.config, []
     changed = config.apply([Put(after)])
-    for instance in config.sorted_instances():
+    for instance in config.made_instances:
         nodes = config.nodes_of(instance)
         if not instance.disk_template.traits.is_mirrored or before.uuid not in nodes:
             continue

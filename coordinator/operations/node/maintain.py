@@ -127,7 +127,8 @@ class MaintainNode(Operation[None, MaintainPlan], kw_only=True):
                 was_candidate=node.master_candidate,
             ),
         )
-        if lone := [i.name for i in config.instances_with_secondary(node.uuid)]:
+        mirrored = config.instances_with_secondary(node.uuid)
+        if lone := [i.name for i in mirrored if not i.forthcoming]:
             cluster.log(f"There is one copy only of {', '.join(lone)} while {node.name} is down.")
         moves = tuple((FollowUp(input=self._move(instance)),) for instance in instances)
         look = MaintainNode(node_name=node.name, reboot=self.reboot, has_moved=True).to_input()

@@ -135,7 +135,7 @@ def _as(state: State, node: Node, key: KeyId) -> Node:
 async def _look(cluster: Cluster, node: Node) -> None:
     """Tell what of the node's disks is not there; what cannot be asked, verify tells."""
     config = cluster.config
-    here = [i for i in config.sorted_instances() if node.uuid in config.nodes_of(i)]
+    here = [i for i in config.made_instances if node.uuid in config.nodes_of(i)]
     for instance in here:
         try:
             missing = await _missing(cluster, instance, node)
