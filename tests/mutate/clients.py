@@ -31,6 +31,14 @@ CLIENTS = (
         ("tests/unit/cli/test_selection.py",),
     ),
     Fault(
+        "cluster looked for by its new name",
+        "a command asks before it does what cannot be taken back, whatever it is about",
+        SUBMIT,
+        'if asks and chosen is None and _kind(entry) != "cluster":',
+        "if asks and chosen is None:",
+        ("tests/unit/cli/test_asking_before.py",),
+    ),
+    Fault(
         "nobody asked",
         "what cannot be taken back is asked about",
         SUBMIT,

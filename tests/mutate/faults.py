@@ -85,6 +85,12 @@ FAULTS = (
         (DISKS, POWER_CUTS),
     ),
     Fault(
+        "full disk tells nothing", "what a full disk has can be read, also by who starts there",
+        "noded/replica/schema.py",
+        "if alone:", "if False:",
+        ("tests/contract/test_replica_disk.py",),
+    ),
+    Fault(
         "replica synced now and then", "an acknowledged commit outlives a power cut",
         "noded/replica/schema.py",
         "PRAGMA synchronous=FULL", "PRAGMA synchronous=NORMAL",

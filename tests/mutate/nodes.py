@@ -57,6 +57,19 @@ OF_NODES = (
         (BACK,),
     ),
     Fault(
+        "candidate under two names", "nobody counts the vote of a candidate that has two names",
+        "coordinator/operations/node/rename.py",
+        "        if is_candidate:\n            yield change_node(before",
+        "        if not is_candidate:\n            yield change_node(before",
+        (NAMES,),
+    ),
+    Fault(
+        "disks of reservations missed", "nothing of what is reserved is looked for on a node",
+        "coordinator/operations/node/readd.py",
+        "config.made_instances", "config.sorted_instances()",
+        (BACK,),
+    ),
+    Fault(
         "one name at a time", "a node answers to the name that is recorded while that changes",
         "coordinator/operations/node/rename.py",
         "            lambda: _certify(cluster, old, also=new.name),\n",

@@ -7,6 +7,18 @@ CHANGED = "tests/sim/test_changed_reservations.py"
 
 RESERVATIONS = (
     Fault(
+        "time taken away", "what is reserved stays for as long as it was given",
+        "coordinator/operations/instance/reserved_changes.py",
+        "now + parse_duration(expires)", "now - parse_duration(expires)",
+        (CHANGED,),
+    ),
+    Fault(
+        "reservations stopped with all", "many are chosen of those to which it can be done",
+        "coordinator/cli/selection.py",
+        'if reserved or not row.get("forthcoming")', "if True",
+        ("tests/unit/cli/test_selection.py",),
+    ),
+    Fault(
         "memory of reservations forgotten", "what is reserved takes memory as if it ran",
         "common/model/instance.py",
         "return self.forthcoming or self.admin_state is AdminState.UP",

@@ -25,7 +25,7 @@ def asked(coordinator: ScriptedCoordinator, monkeypatch: pytest.MonkeyPatch) -> 
             rows = [
                 ["alpha", True, ["web1"], [], None, False],
                 ["beta", False, ["web2"], ["web1"], True, False],
-                ["gamma", False, [], [], False, False],
+                ["gamma", False, ["web4"], [], False, False],
             ]
         elif what == "node" and "ctotal" in fields:
             rows = [["beta", next(looks, 8)]]
