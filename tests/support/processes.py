@@ -2,9 +2,11 @@
 
 Once all tests are known the process forks, so nothing is imported twice. Each process takes the
 next test that nobody has taken, so none is idle while there are some; tests that stand together and
-have the same parameters are taken together, as they share what is costly. What the others find is
-told by the first, in pytest's own words: there is one run, with one summary. Tests that are about
-the machine itself, its devices and its time, come afterwards, in the first process alone.
+have the same parameters are taken together, as they share what is costly, and so are all tests of
+a file beside Debian's programs, as they share a cluster that remembers what they did. What the
+others find is told by the first, in pytest's own words: there is one run, with one summary. Tests
+that are about the machine itself, its devices and its time, come afterwards, in the first process
+alone.
 """
 
 import os
@@ -18,7 +20,8 @@ from typing import Any
 
 import pytest
 
-SHARED = ("unit", "sim")  # directories of tests that need nothing but a processor
+SHARED = ("unit", "sim", "diff")  # directories of tests that need nothing but a processor
+WHOLE = ("diff",)  # of these, whose files are taken as a whole: their tests share a cluster
 NUMBER_BYTES = 4
 
 
@@ -39,6 +42,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     directory = session.config.rootpath / "tests"
     places = [directory / each for each in SHARED]
     shared = [each for each in session.items if not {*places}.isdisjoint(each.path.parents)]
+    shared.sort(key=lambda test: not _is_of_whole_file(test))  # what takes longest begins first
     _run_shared(session, shared, helpers)
     rest = [each for each in session.items if each not in {*shared}]
     for test, following in zip_longest(rest, rest[1:]):
@@ -97,9 +101,15 @@ class _Turns:
 
 
 def _shared_by(number: int, test: pytest.Item) -> object:
-    """Return what is equal for tests of one file with the same parameters."""
+    """Return what is equal for tests of one file with the same parameters, or for all of it."""
+    if _is_of_whole_file(test):
+        return test.path
     parameters = getattr(test, "callspec", None)
     return (test.path, parameters.id) if parameters else number
+
+
+def _is_of_whole_file(test: pytest.Item) -> bool:
+    return test.path.parent.name in WHOLE
 
 
 @contextmanager

@@ -75,13 +75,26 @@ def test_each_test_runs_once_and_those_of_the_machine_afterwards(suite: Path) ->
 
 def test_tests_that_share_a_fixture_are_taken_by_one_process() -> None:
     tests: list[Any] = [
-        SimpleNamespace(path="test_a.py", callspec=SimpleNamespace(id=each)) for each in "xxyy"
+        SimpleNamespace(path=Path("test_a.py"), callspec=SimpleNamespace(id=each))
+        for each in "xxyy"
     ]
-    tests += [SimpleNamespace(path="test_a.py"), SimpleNamespace(path="test_a.py")]
+    tests += [SimpleNamespace(path=Path("test_a.py")), SimpleNamespace(path=Path("test_a.py"))]
     turns = _Turns(tests)
     one, other = iter(turns), iter(turns)
     assert [next(one), next(other)] == [(tests[0], tests[1]), (tests[2], tests[3])]
     assert [next(one), next(other)] == [(tests[1], tests[4]), (tests[3], tests[5])]
+
+
+def test_tests_that_share_a_cluster_are_taken_by_one_process_whatever_their_parameters() -> None:
+    beside = [
+        SimpleNamespace(path=Path("tests/diff", name), callspec=SimpleNamespace(id=each))
+        for name in ("test_a.py", "test_b.py")
+        for each in "xy"
+    ]
+    tests: list[Any] = [*beside, SimpleNamespace(path=Path("tests/unit/test_c.py"))]
+    turns = _Turns(tests)
+    one, other = iter(turns), iter(turns)
+    assert [next(one), next(other)] == [(tests[0], tests[1]), (tests[2], tests[3])]
 
 
 def test_what_fails_in_another_process_is_told_with_what_it_printed(suite: Path) -> None:
