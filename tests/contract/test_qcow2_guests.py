@@ -11,6 +11,7 @@ from common.model.disk import FileBacking, Mode, Qcow2Backing
 from common.names import DiskId, MiB
 from common.noderpc.disks import DiskSpec
 from noded.handlers.snapshots import SnapshotHandlers
+from noded.hypervisor.kvm import monitor
 from noded.hypervisor.kvm.images import GuestsImages
 from noded.storage.directories import Directories
 from noded.storage.file import FileStorage
@@ -94,6 +95,22 @@ def test_a_guest_on_an_image_goes_on_while_it_is_kept_and_what_is_kept_is_read()
         assert await images.problem(disk) == ""
         await alpha.ensure_running(kvm.spec(disks=(disk,)), ())
         await goes_on(kvm, "alpha")
+
+    run_kvm(scenario)
+
+
+def test_a_guest_is_waited_for_that_is_silent_while_it_keeps_an_image(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(kvm: KvmRig) -> None:
+        rig, alpha = Images(kvm), kvm.nodes["alpha"]
+        disk = await rig.make(0)
+        await alpha.ensure_running(kvm.spec(disks=(disk,)), ())
+        guests = GuestsImages(kvm.root / "alpha" / "run")
+        monkeypatch.setattr(monitor, "ANSWER_S", 0.0)  # of any other question
+        assert await guests.keep(disk, DISK_B)
+        monkeypatch.undo()
+        assert await rig.images["alpha"].find(kept_in(disk).kept) is not None
 
     run_kvm(scenario)
 

@@ -9,6 +9,8 @@ from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.monitor import monitor
 from noded.storage.qcow2.guests import OpenImages
 
+KEEP_S = 100.0  # QEMU goes through all tables of an image, some seconds for each TiB, and is silent
+
 
 class GuestsImages(OpenImages):
     """Asks the QEMU that has an image open: it holds in memory what the file does not say yet."""
@@ -32,6 +34,6 @@ class GuestsImages(OpenImages):
             slot = (record.disks or {}).get(disk.id)
             if slot is None or process.has_ended:
                 return False
-        async with monitor(home.qmp_socket, record.name) as session:
+        async with monitor(home.qmp_socket, record.name, patience_s=KEEP_S) as session:
             await session.ask(command, device=node_name(slot), name=name)
         return True
