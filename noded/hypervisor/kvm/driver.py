@@ -21,6 +21,7 @@ from noded.hypervisor.kvm.agents import Agents
 from noded.hypervisor.kvm.arrivals import Arrivals
 from noded.hypervisor.kvm.disk_plugging import settle_disks
 from noded.hypervisor.kvm.ending import Besides, clear, let_end, power_off
+from noded.hypervisor.kvm.going_on import GoingOn
 from noded.hypervisor.kvm.guest_parameters import parameters_of, running_parameters
 from noded.hypervisor.kvm.home import PASSABLE, Home, Record, homes
 from noded.hypervisor.kvm.launch import Launcher
@@ -69,6 +70,7 @@ class KvmHypervisor:
         self._background = Background()
         self._pulses = Pulses(self._background)
         self._agents = Agents(self._background)
+        self._going_on = GoingOn(self._background)
         self._arrivals = Arrivals(node.address, self._background)
         self._trimmer: asyncio.Task[None] | None = None
 
@@ -82,7 +84,7 @@ class KvmHypervisor:
     async def prepare(self) -> None:
         for home in homes(self._instances):
             if home.stands_still:
-                with suppress(NodeFailure):  # it does not answer, and has ended most probably
+                with suppress(NodeFailure):  # it is told again until it answers or has ended
                     await self.go_on(home.instance)
             if home.is_frozen:
                 self._agents.thaw_at_last(home, _name(home))
@@ -171,6 +173,7 @@ class KvmHypervisor:
     async def stand_still(self, instance: InstanceId) -> None:
         home = self._home(instance)
         async with self._turns.of(instance):
+            self._going_on.leave(instance)
             match await self._state(home):
                 case GuestState.RUNNING:
                     home.stand_still()
@@ -184,8 +187,17 @@ class KvmHypervisor:
                     pass
 
     async def go_on(self, instance: InstanceId) -> None:
-        async with self._turns.of(instance):
-            await self._go_on(self._home(instance))
+        home = self._home(instance)
+
+        async def try_it() -> None:
+            async with self._turns.of(instance):
+                await self._go_on(home)
+
+        try:
+            await try_it()
+        except NodeFailure:
+            self._going_on.at_last(home, try_it)
+            raise
 
     async def freeze(self, instance: InstanceId) -> int:
         home = self._home(instance)
