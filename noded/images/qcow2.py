@@ -22,6 +22,7 @@ _COMPRESSED, _ZERO = 1 << 62, 1
 _DIRTY, _CORRUPT, _EXTERNAL, _COMPRESSION, _EXTENDED = (1 << bit for bit in range(5))
 _NAMES = {_CORRUPT: "it is corrupt", _EXTERNAL: "its data is in another file"}
 _SECTOR = 512
+_NO_PLACE = 1 << 63  # from there on, no file has any
 _BIGGEST_TABLE = 32 << 20  # bytes of the first table; enough for 2 PiB
 
 
@@ -170,6 +171,8 @@ class Qcow2:
         return numbers
 
     def _bytes(self, at: int, length: int) -> bytes:
+        if at >= _NO_PLACE:
+            raise BadImage("its header makes no sense")
         data = os.pread(self._file, length, at)
         if len(data) != length:
             raise BadImage("it ends before its end")

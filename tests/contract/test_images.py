@@ -154,6 +154,21 @@ def test_garbage_is_refused_and_harms_nobody(tmp_path: Path) -> None:
                 continue
 
 
+@pytest.mark.parametrize("at", [1 << 63, (1 << 64) - 1])
+@pytest.mark.parametrize("what", ["table", "snapshots"])
+def test_places_that_no_file_has_are_refused(tmp_path: Path, what: str, at: int) -> None:
+    path = tmp_path / "bad.qcow2"
+    table, kept = (at, 0) if what == "table" else (HEADER.size, at)
+    path.write_bytes(
+        HEADER.pack(b"QFI\xfb", 2, 0, 0, 16, 0, 0, 1, table, 0, 0, int(bool(kept)), kept) + bytes(8)
+    )
+    with (
+        opened(path) as descriptor,
+        pytest.raises(BadImage, match="its header makes no sense"),
+    ):
+        list(Qcow2(descriptor).snapshots())
+
+
 # As a script of the operating system “image”
 
 
