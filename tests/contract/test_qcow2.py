@@ -1,6 +1,9 @@
 """What disks in images of QEMU's format promise, and what keeps others from being misled by one."""
 
+import fcntl
+import os
 import shutil
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +20,8 @@ from noded.images.contents import Bytes, Layout, contents_of
 from noded.storage.directories import path_of
 from noded.storage.fake import FakeStorage
 from noded.storage.interface import Storage
-from noded.system.execute import execute
+from noded.storage.qcow2 import commands
+from noded.system.execute import Finished, execute
 from tests.support.file_rigs import DISK_B, FakeImageRig, ImageRig, disk, run
 from tests.support.images import Opened, kept_in
 
@@ -188,6 +192,39 @@ def test_a_damaged_image_is_found(real: ImageRig) -> None:
         file.seek(2 * 65536)  # counts of references
         file.write(bytes(4096))
     assert "Its image is bad" in run(real.storage.problem(of))
+
+
+def lock_to_write(path: str) -> int:
+    """Lock an image as a guest does that writes to it; return what holds the lock."""
+    descriptor = os.open(path, os.O_RDONLY)
+    lock = struct.pack("hhqqi0q", fcntl.F_RDLCK, os.SEEK_SET, 101, 1, 0)
+    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
+    return descriptor
+
+
+def test_a_check_goes_together_with_a_guest_that_starts(real: ImageRig) -> None:
+    of = disk(real)
+    run(real.storage.ensure_present(of))
+    real.opened.append(lock_to_write(path_of(of)))
+    qemu(*commands.check(path_of(of)))
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["it runs", "it has written and ended"])
+def test_an_image_that_a_guest_took_while_it_was_read_is_not_called_bad(
+    real: ImageRig, *, ended: bool
+) -> None:
+    of = disk(real)
+    run(real.storage.ensure_present(of))
+
+    async def check(*argv: str, timeout_s: float) -> Finished:
+        if ended:
+            os.utime(path_of(of), ns=(0, 0))
+        else:
+            real.opened.append(lock_to_write(path_of(of)))
+        return await execute("false", timeout_s=timeout_s)
+
+    real.images._run = check
+    assert run(real.storage.problem(of)) == ""
 
 
 def model(seed: int, size: int) -> Iterator[tuple[str, int, int]]:

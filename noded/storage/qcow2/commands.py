@@ -22,7 +22,8 @@ def grow(path: str, size: MiB) -> Command:
 
 
 def check(path: str) -> Command:
-    return ("qemu-img", "check", "-q", *_image(path))
+    """Look without a lock: a guest may start meanwhile."""
+    return ("qemu-img", "check", "-q", "-U", *_image(path))
 
 
 def keep(path: str, name: DiskId) -> Command:

@@ -131,10 +131,17 @@ class Qcow2Storage(Storage):
         async with self._opened(disk, Mode.READ_ONLY) as descriptor:
             if is_locked(descriptor):
                 return ""
+            before = os.fstat(descriptor).st_mtime_ns
             try:
                 await self._do(commands.check(named(descriptor)))
             except CommandFailed as error:
-                if error.detail.get("status") in _DAMAGED:
+                # Who began to write to it meanwhile has had it look bad.
+                is_as_read = os.fstat(descriptor).st_mtime_ns == before
+                if (
+                    error.detail.get("status") in _DAMAGED
+                    and is_as_read
+                    and not is_locked(descriptor)
+                ):
                     return f"Its image is bad: {error.message}"
         return ""
 
