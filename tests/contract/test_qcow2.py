@@ -167,6 +167,10 @@ def test_an_image_that_leads_to_another_file_is_used_by_nobody(
         run(real.storage.attach(of, Access.SOLE))
     with pytest.raises(NodeFailure):
         run(real.storage.take_snapshots([kept_in(of)]))
+    with pytest.raises(NodeFailure, match="cannot be used"):
+        run(real.storage.roll_back(kept_in(of)))
+    with pytest.raises(NodeFailure, match="cannot be used"):
+        run(real.storage.ensure_absent(kept_in(of).kept))
     with pytest.raises(NodeFailure, match="image is bad"):
         run(real.storage.grow(replace(of, size=MiB(16))))
     assert "image is bad" in run(real.storage.problem(of))

@@ -222,6 +222,10 @@ class Qcow2Storage(Storage):
                     "stop it first.",
                     path=path_of(disk),
                 )
+            try:  # no program gets one that leads to another file
+                await in_thread(Qcow2, descriptor)
+            except (BadImage, OSError) as error:
+                raise NodeFailure(f"The disk {path_of(disk)} cannot be used: {error}.") from error
             await self._do(command(named(descriptor), name))
             await in_thread(os.fsync, descriptor)
 
