@@ -133,7 +133,8 @@ def test_what_a_guest_has_open_is_changed_by_nobody_else(real: ImageRig) -> None
     ):
         with pytest.raises(NodeFailure, match="in use by a running guest"):
             run(work)
-    run(real.storage.grow(replace(snapshot.of, size=MiB(16))))  # its guest is told to do that
+    with pytest.raises(NodeFailure, match="cannot be grown: it is in use"):
+        run(real.storage.grow(replace(snapshot.of, size=MiB(16))))
     found = run(real.storage.find(snapshot.of))
     assert found is not None
     assert found.size == 8

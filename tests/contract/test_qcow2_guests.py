@@ -124,6 +124,11 @@ def test_an_image_comes_grows_and_goes_while_its_guest_runs() -> None:
         await alpha.ensure_disks(kvm.spec(disks=(disk, read_only, more)))
         grown = replace(more, size=MiB(3))
         await rig.images["alpha"].grow(grown)
+        found = await rig.images["alpha"].find(grown)
+        assert found is not None
+        assert found.size == 3  # before it is written down
+        with pytest.raises(NodeFailure, match="block_resize"):
+            await rig.images["alpha"].grow(replace(read_only, size=MiB(3)))
         await alpha.ensure_disks(kvm.spec(disks=(disk, read_only, grown)))
         assert await kvm.seen("alpha") == {0: 1, 1: 1, 2: 3}
         images = rig.images["alpha"]

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
-from common.model.disk import FileBacking, Qcow2Backing
+from common.model.disk import FileBacking, Mode, Qcow2Backing
 from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB, NodeName
 from coordinator.operations.backup.export import ExportInstance
@@ -63,6 +63,23 @@ async def findings(cluster: SimulatedCluster) -> str:
     return "\n".join(
         e.message for e in job.ops[0].log if "disk" in e.message or "file" in e.message
     )
+
+
+def test_an_image_that_a_guest_may_only_read_does_not_grow_while_it_does() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=1) as cluster:
+            request = DiskRequest(size="64M", format="qcow2", mode=Mode.READ_ONLY)
+            order = create("web1", "gamma", template=DiskTemplate.FILE)
+            await cluster.run(replace(order, disks=(request,)))
+            grow = GrowDisk(instance_name=WEB1, disk=0, amount=MiB(8))
+            with pytest.raises(Conflict, match="may only read, and cannot grow meanwhile"):
+                await cluster.run(grow)
+            await cluster.run(STOP)
+            await cluster.run(grow)
+            (only,) = cluster.config.disks_of(cluster.config.instance("web1"))
+            assert only.size == 72
+
+    simulate(scenario())
 
 
 def test_snapshots_are_kept_inside_and_gone_back_to_on_any_file_system() -> None:

@@ -26,7 +26,7 @@ from noded.storage.opening import open_disk
 from noded.storage.place import MIB, NEVER_BY_LINK, Place
 from noded.storage.qcow2 import commands
 from noded.storage.qcow2.guests import OpenImages
-from noded.storage.qcow2.image import as_image, itself, named
+from noded.storage.qcow2.image import as_image, examined, itself, named
 from noded.system.execute import ENVIRONMENT, CommandFailed, Finished, execute
 from noded.system.threads import in_thread
 
@@ -146,7 +146,7 @@ class Qcow2Storage(Storage):
         return ""
 
     async def grow(self, disk: DiskSpec) -> None:
-        """Grow what nobody has open; a guest grows its own when it is told to."""
+        """Grow an image, or have the guest of this node do so that has it open."""
         found = await self.find(disk)
         if found is None or found.problem:
             what = found.problem if found else "It is not there."
@@ -158,7 +158,14 @@ class Qcow2Storage(Storage):
             place.check_space_to_grow(disk, MiB(disk.size - found.size))
         async with self._opened(disk) as descriptor:
             if not is_locked(descriptor):
+                await in_thread(examined, descriptor, itself(disk))
                 await self._do(commands.grow(named(descriptor), disk.size))
+            elif not await self._guests.grow(disk):
+                raise NodeFailure(
+                    f"The disk {path_of(disk)} cannot be grown: it is in use, and not by a guest "
+                    "of this node that is known to have it. Try again when it is not.",
+                    path=path_of(disk),
+                )
 
     async def attach(self, disk: DiskSpec, access: Access) -> str:  # noqa: ARG002 -- a file is everybody's
         """Look whether it is there: a file needs no more."""
@@ -204,12 +211,10 @@ class Qcow2Storage(Storage):
         self.check_place(disk)
         descriptor = open_disk(itself(disk), self._directories())
         try:
-            Qcow2(descriptor, as_image(disk).snapshot)
-        except (BadImage, OSError) as error:
+            examined(descriptor, disk)
+        except NodeFailure:
             os.close(descriptor)
-            raise NodeFailure(
-                f"The disk {disk.backing.where} cannot be used: {error}.", disk=disk.id
-            ) from error
+            raise
         return descriptor
 
     async def _change(
@@ -222,10 +227,7 @@ class Qcow2Storage(Storage):
                     "stop it first.",
                     path=path_of(disk),
                 )
-            try:  # no program gets one that leads to another file
-                await in_thread(Qcow2, descriptor)
-            except (BadImage, OSError) as error:
-                raise NodeFailure(f"The disk {path_of(disk)} cannot be used: {error}.") from error
+            await in_thread(examined, descriptor, itself(disk))
             await self._do(command(named(descriptor), name))
             await in_thread(os.fsync, descriptor)
 

@@ -19,6 +19,9 @@ class OpenImages(Protocol):
     async def forget(self, disk: DiskSpec, name: DiskId) -> bool:
         """Delete what was kept; False: no guest has the image open."""
 
+    async def grow(self, disk: DiskSpec) -> bool:
+        """Have a disk have the size that is told; False: no guest has its image open."""
+
 
 class NobodyHasThem(OpenImages):
     """On a node whose guests have no images."""
@@ -27,4 +30,7 @@ class NobodyHasThem(OpenImages):
         return False
 
     async def forget(self, disk: DiskSpec, name: DiskId) -> bool:  # noqa: ARG002
+        return False
+
+    async def grow(self, disk: DiskSpec) -> bool:  # noqa: ARG002
         return False

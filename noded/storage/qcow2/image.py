@@ -5,10 +5,12 @@ from pathlib import PurePath
 
 from msgspec.structs import replace
 
-from common.errors import InvalidRequest
+from common.errors import InvalidRequest, NodeFailure
 from common.model.disk import Mode, Qcow2Backing
 from common.names import DiskId
 from common.noderpc.disks import DiskSpec
+from noded.images.qcow2 import BadImage, Qcow2
+from noded.storage.directories import path_of
 
 
 def as_image(disk: DiskSpec) -> Qcow2Backing:
@@ -25,6 +27,20 @@ def itself(disk: DiskSpec) -> DiskSpec:
         return disk
     stem = DiskId(PurePath(backing.path).stem)
     return replace(disk, id=stem, mode=Mode.READ_ONLY, backing=replace(backing, snapshot=""))
+
+
+def examined(descriptor: int, disk: DiskSpec) -> Qcow2:
+    """Read an image's header, as is done before any program gets the image.
+
+    Raises:
+        NodeFailure: it does not stand for itself, or is bad otherwise.
+    """
+    try:
+        return Qcow2(descriptor, as_image(disk).snapshot)
+    except (BadImage, OSError) as error:
+        raise NodeFailure(
+            f"The disk {path_of(disk)} cannot be used: {error}.", disk=disk.id
+        ) from error
 
 
 def named(descriptor: int) -> str:
