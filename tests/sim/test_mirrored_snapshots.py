@@ -122,6 +122,21 @@ def test_who_has_failed_over_goes_back_where_the_snapshot_is() -> None:
     tell(story)
 
 
+def test_going_back_on_one_node_loses_no_snapshot_on_the_other() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(FAIL_OVER)
+        await cluster.run(TakeSnapshot(instance_name=WEB1, name="on-beta"))
+        await cluster.run(FAIL_OVER)
+        await cluster.run(STOP)
+        with pytest.raises(Conflict, match="given up while there are snapshots of it on beta: on-"):
+            await cluster.run(ROLL_BACK)
+        await cluster.run(RemoveSnapshot(instance_name=WEB1, name="on-beta"))
+        await cluster.run(ROLL_BACK)
+        assert contents(cluster, "beta") == ["first"]
+
+    tell(story)
+
+
 def test_going_back_needs_the_other_node() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await lose(cluster, BETA)

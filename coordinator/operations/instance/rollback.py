@@ -29,6 +29,7 @@ from coordinator.operations.steps.checks import (
 )
 from coordinator.operations.steps.finishing import until_finished
 from coordinator.operations.steps.mirrors import copy_anew, give_up_copies
+from coordinator.operations.steps.snapshots import check_no_snapshots
 from coordinator.state.config import Config
 
 
@@ -94,7 +95,8 @@ class RollBack(Operation[None, RollbackPlan], kw_only=True):
         """Return who else has copies of the disks.
 
         Raises:
-            Conflict: the snapshot is on one of them, or the copy beside it is behind.
+            Conflict: the snapshot is on one of them, or another one is; or the copy beside it is
+                behind.
         """
         others = [config.nodes[uuid] for uuid in config.secondary_nodes(instance)]
         for other in others:
@@ -111,6 +113,7 @@ class RollBack(Operation[None, RollbackPlan], kw_only=True):
                     f"activate-disks --wait-for-sync {instance.name}” makes both equal first.",
                     instance=instance.name,
                 )
+            check_no_snapshots(instance, config.disks_of(instance), "given up", on=other)
         return tuple(others)
 
     def recipe(self, cluster: Cluster, plan: RollbackPlan) -> Iterator[Step]:
