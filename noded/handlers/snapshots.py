@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from common.errors import GntError, InvalidRequest
+from common.errors import GntError, InvalidRequest, NodeFailure
 from common.names import InstanceId, is_uuid
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestState
@@ -60,15 +60,23 @@ class SnapshotHandlers(Snapshots):
         *,
         freeze: bool,
     ) -> None:
+        failure: GntError | None = None
         try:
             for hypervisor in self._hypervisors.values() if freeze else ():
                 running = [g for g in await hypervisor.guests() if g.state is GuestState.RUNNING]
                 if instance in (guest.id for guest in running):
                     await hypervisor.freeze(instance)
             await self._take_standing_still(instance, batches)
+        except GntError as error:
+            failure = error
+            raise
         finally:
             for hypervisor in self._hypervisors.values() if freeze else ():
-                await hypervisor.thaw(instance)
+                try:
+                    await hypervisor.thaw(instance)
+                except NodeFailure:  # it is tried again until it is thawed
+                    if failure is None:
+                        raise
 
     async def _take_standing_still(
         self, instance: InstanceId, batches: Sequence[tuple[Storage, list[SnapshotSpec]]]

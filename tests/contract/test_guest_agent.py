@@ -243,6 +243,41 @@ def test_a_freeze_that_fails_half_way_is_undone() -> None:
 
 
 @needs_qemu
+def test_an_agent_that_neither_freezes_nor_thaws_is_asked_once_and_keeps_nobody_from_moving() -> (
+    None
+):
+    async def scenario(rig: KvmRig) -> None:
+        alpha = await start(rig, nics=())
+        pretended = PretendedAgent()
+        pretended.refuses |= {"guest-fsfreeze-freeze", "guest-fsfreeze-thaw"}
+        async with pretended.at(rig.home("alpha").agent_socket):
+            with pytest.raises(NodeFailure, match="refuses guest-fsfreeze-freeze: it is Sunday"):
+                await alpha.freeze(WEB1)
+            await alpha.thaw(WEB1)
+            await send(rig, await receive(rig, parameters=with_line(rig).parameters))
+        assert pretended.told == ["guest-fsfreeze-freeze", "guest-fsfreeze-thaw"]
+
+    run_kvm(scenario)
+
+
+@needs_qemu
+def test_a_guest_that_is_frozen_already_and_refuses_stays_to_be_thawed() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha = await start(rig)
+        pretended = PretendedAgent()
+        async with pretended.at(rig.home("alpha").agent_socket):
+            await alpha.freeze(WEB1)
+            pretended.refuses |= {"guest-fsfreeze-freeze", "guest-fsfreeze-thaw"}
+            with pytest.raises(NodeFailure, match="refuses guest-fsfreeze-freeze"):
+                await alpha.freeze(WEB1)
+            assert rig.home("alpha").is_frozen
+            pretended.refuses.clear()
+            await until(lambda: not pretended.is_frozen)
+
+    run_kvm(scenario)
+
+
+@needs_qemu
 def test_addresses_are_asked_for_again_and_forgotten_when_nobody_tells_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

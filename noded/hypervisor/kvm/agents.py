@@ -14,7 +14,7 @@ from common.names import InstanceId
 from common.noderpc.guest_agent import Interface
 from common.tasks import Background
 from noded.hypervisor.kvm.agent_answers import parse_interfaces
-from noded.hypervisor.kvm.agent_line import AgentSilent, agent
+from noded.hypervisor.kvm.agent_line import AgentLine, AgentRefused, AgentSilent, agent
 from noded.hypervisor.kvm.home import Home
 from noded.system.patience import without_bounds
 from noded.system.turns import Turns
@@ -82,11 +82,18 @@ class Agents:
             NodeFailure: there is no agent, it refuses, or it takes too long.
         """
         async with self._turns.of(home.instance), agent(home.agent_socket, name) as line:
+            before = home.is_frozen
             home.freeze()
             try:
                 count = await line.ask("guest-fsfreeze-freeze", patience_s=FREEZE_S)
                 if not isinstance(count, int) or isinstance(count, bool) or count < 0:
                     raise AgentSilent(f"The agent in {name} does not say what it has frozen.")
+            except AgentRefused:
+                if before:  # as one refuses that is frozen
+                    self.thaw_at_last(home, name)
+                else:
+                    await self._thaw_who_refused(line, home, name)
+                raise
             except (NodeFailure, asyncio.CancelledError):
                 self.thaw_at_last(home, name)
                 raise
@@ -111,6 +118,20 @@ class Agents:
             with without_bounds():
                 work = self._keep_thawing(home, name)
                 self._thawing[home.instance] = self._background.start(work, name=f"thaw {name}")
+
+    async def _thaw_who_refused(self, line: AgentLine, home: Home, name: str) -> None:
+        """Thaw what may be frozen in part; an agent that refuses that too has frozen nothing."""
+        try:
+            await line.ask("guest-fsfreeze-thaw", patience_s=THAW_S)
+        except AgentRefused:
+            home.thaw()
+        except AgentSilent:
+            self.thaw_at_last(home, name)
+        except asyncio.CancelledError:
+            self.thaw_at_last(home, name)
+            raise
+        else:
+            home.thaw()
 
     async def _keep_thawing(self, home: Home, name: str) -> None:
         while home.is_frozen and home.runs:

@@ -179,6 +179,26 @@ def test_without_an_answer_of_the_agent_nothing_is_kept() -> None:
     simulate(scenario())
 
 
+def test_a_guest_that_is_not_thawed_either_hides_no_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await rig.begin()
+        message = "It thaws tomorrow."
+
+        async def fail(_: FakeHypervisor, __: InstanceId) -> None:
+            raise NodeFailure(message)
+
+        monkeypatch.setattr(FakeHypervisor, "thaw", fail)
+        with pytest.raises(NodeFailure, match="not there"):
+            await rig.handlers.ensure_taken(instance=WEB1, snapshots=(snapshot(2),), freeze=True)
+        with pytest.raises(NodeFailure, match=message):
+            await rig.handlers.ensure_taken(instance=WEB1, snapshots=BOTH, freeze=True)
+
+    simulate(scenario())
+
+
 def test_what_does_not_run_needs_no_agent() -> None:
     async def scenario() -> None:
         rig = Rig()
