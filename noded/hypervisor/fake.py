@@ -117,7 +117,7 @@ class FakeHypervisor:
 
     async def reset(self, instance: InstanceId) -> None:
         guest = await self._running(instance, "reset")
-        guest.counted, guest.since = 0, _now()
+        guest.counted, guest.since, guest.is_frozen = 0, _now(), False
 
     async def ensure_disks(self, guest: GuestSpec) -> None:
         if running := await self._changeable(guest, "disks"):

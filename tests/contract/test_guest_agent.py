@@ -142,6 +142,18 @@ def test_a_guest_that_was_frozen_is_thawed_when_noded_comes_back(run: Run) -> No
     run(scenario)
 
 
+def test_a_guest_that_is_reset_is_not_to_be_thawed_any_more(run: Run) -> None:
+    async def scenario(rig: Rig) -> None:
+        alpha = await start(rig)
+        async with agent_in(rig) as inside:
+            await alpha.freeze(WEB1)
+            await alpha.reset(WEB1)
+            inside.deafen()  # as while it boots
+            await alpha.thaw(WEB1)
+
+    run(scenario)
+
+
 def test_a_guest_that_was_frozen_is_thawed_before_it_moves(run: Run) -> None:
     async def scenario(rig: Rig) -> None:
         alpha = await start(rig, nics=())

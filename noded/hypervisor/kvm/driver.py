@@ -150,6 +150,7 @@ class KvmHypervisor:
         record = await self._in_state(home, "reset", GuestState.RUNNING)
         async with monitor(home.qmp_socket, record.name) as session:
             await session.ask("system_reset")
+        home.thaw()  # it boots, and its agent knows of nothing
 
     async def ensure_disks(self, guest: GuestSpec) -> None:
         home = self._home(guest.id)
