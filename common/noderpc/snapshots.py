@@ -43,7 +43,7 @@ class Snapshots(NodeService, prefix="snapshots"):
         its agent has its file systems whole on its disks then.
 
         Raises:
-            Conflict: the guest comes or has left, or does not answer.
+            Conflict: the guest comes, has left, or does not answer; or is paused and to be frozen.
             NodeFailure: a disk cannot be kept, or the agent does not freeze or thaw the guest; none
                 of the snapshots is left.
         """

@@ -12,6 +12,8 @@ from noded.storage.interface import Storage
 from noded.storage.storages import Storages
 from noded.system.turns import Turns
 
+_ALIVE = (GuestState.RUNNING, GuestState.PAUSED)
+
 
 class SnapshotHandlers(Snapshots):
     """Carried out by the drivers of disks, while that of the guest has it stand still."""
@@ -63,8 +65,9 @@ class SnapshotHandlers(Snapshots):
         failure: GntError | None = None
         try:
             for hypervisor in self._hypervisors.values() if freeze else ():
-                running = [g for g in await hypervisor.guests() if g.state is GuestState.RUNNING]
-                if instance in (guest.id for guest in running):
+                # One that is paused cannot be frozen, which is told.
+                alive = [g for g in await hypervisor.guests() if g.state in _ALIVE]
+                if instance in (guest.id for guest in alive):
                     await hypervisor.freeze(instance)
             await self._take_standing_still(instance, batches)
         except GntError as error:

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from common.errors import InvalidRequest, NodeFailure
+from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.model.disk import LvmBacking, Mode
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
@@ -195,6 +195,18 @@ def test_a_guest_that_is_not_thawed_either_hides_no_reason(
             await rig.handlers.ensure_taken(instance=WEB1, snapshots=(snapshot(2),), freeze=True)
         with pytest.raises(NodeFailure, match=message):
             await rig.handlers.ensure_taken(instance=WEB1, snapshots=BOTH, freeze=True)
+
+    simulate(scenario())
+
+
+def test_who_is_paused_cannot_be_frozen_and_nothing_is_kept_unfrozen() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        await rig.begin()
+        await rig.guests.stand_still(WEB1)
+        with pytest.raises(Conflict, match="cannot be frozen: it is paused"):
+            await rig.handlers.ensure_taken(instance=WEB1, snapshots=BOTH, freeze=True)
+        assert rig.states == []
 
     simulate(scenario())
 
