@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 from msgspec.structs import replace
 
-from common.errors import Conflict, InvalidRequest
+from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.model.disk import FileBacking, Mode, Qcow2Backing
 from common.model.template import DiskTemplate
-from common.names import InstanceName, MiB, NodeName
+from common.names import DiskId, InstanceName, MiB, NodeName
+from common.noderpc.disks import DiskSpec
 from coordinator.operations.backup.export import ExportInstance
 from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.cluster.modify import ModifyCluster
@@ -22,6 +23,8 @@ from coordinator.operations.instance.query_data import QueryInstanceData
 from coordinator.operations.instance.recreate_disks import RecreateDisks
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.specs import present_guest
+from noded.storage.fake import FakeStorage
 from tests.sim.settings import ALPHA, WEB1, create, disk
 from tests.sim.stories.snapshots import REMOVE, ROLL_BACK, TAKE, written
 from tests.support.clock import simulate
@@ -188,6 +191,29 @@ def test_an_image_that_all_nodes_see_moves_with_its_guest_and_snapshots() -> Non
         assert sorted(cluster.shared.contents.values()) == ["first", "first"]
 
     tell(story, template=DiskTemplate.SHAREDFILE)
+
+
+def test_an_image_that_cannot_be_looked_at_hides_nothing_else_of_its_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fail(_: FakeStorage, disk: DiskSpec) -> str:
+        message = f"{disk.id} cannot be opened."
+        raise NodeFailure(message)
+
+    async def story(cluster: SimulatedCluster) -> None:
+        (of,) = present_guest(cluster.config, cluster.config.instance("web1")).disks
+        orphan = DiskId("dddddddd-0000-4000-8000-00000000000f")
+        assert isinstance(of.backing, Qcow2Backing)
+        path = of.backing.path.replace(of.id, orphan)
+        monkeypatch.setattr(FakeStorage, "problem", fail)
+        await cluster.machines["gamma"].storage.ensure_present(
+            replace(of, id=orphan, backing=replace(of.backing, path=path))
+        )
+        told = await findings(cluster)
+        assert f"on gamma: {of.id} cannot be opened." in told
+        assert f"the file {path} belongs to no instance" in told
+
+    tell(story)
 
 
 def test_what_an_image_takes_is_told_beside_its_size() -> None:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from common.errors import InvalidRequest
+from common.errors import InvalidRequest, NodeFailure
 from common.model.disk import Qcow2Backing
 from common.model.group import Group
 from common.model.node import Node
@@ -181,7 +181,10 @@ async def _bad_disks(cluster: Cluster, node: Node) -> dict[DiskId, str]:
         for disk in config.disks_of(instance):
             if isinstance(disk.backing, Qcow2Backing) and not instance.forthcoming:
                 spec = disk_spec(config, instance, disk)
-                (told[disk.uuid],) = await disks.problems(disks=(spec,))
+                try:
+                    (told[disk.uuid],) = await disks.problems(disks=(spec,))
+                except (InvalidRequest, NodeFailure) as error:  # all else that it says is of use
+                    told[disk.uuid] = str(error).removeprefix(f"{node.name}: ")
     return {disk: problem for disk, problem in told.items() if problem}
 
 
