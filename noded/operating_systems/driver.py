@@ -159,7 +159,9 @@ class ProcessOsDriver(OsDriver):
             home.prepare()
             log = log_path(self._places.logs, order, time.time())
             places = [_place(each, of) for each, of in zip(disks, subject.disks, strict=True)]
-            paths = tuple(path for path, _ in places[used])
+            is_trusted = definition.is_trusted
+            reached = used if is_trusted else slice(None)  # a sandbox has all of them
+            paths = tuple(path for path, _ in places[reached])
             home.keep(
                 Run(
                     script=about,
@@ -172,7 +174,6 @@ class ProcessOsDriver(OsDriver):
             stream = str(home.make_stream()) if order.script in WITH_STREAM else ""
             output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             ours.callback(os.close, output)
-            is_trusted = definition.is_trusted
             own = [(path_of_disk(number), "block") for number in range(len(places))]
             told = environment(order, definition, places if is_trusted else own)
             task = Task(
@@ -181,8 +182,8 @@ class ProcessOsDriver(OsDriver):
                 environment=dict(told),
                 secrets=tuple(order.parameters.get(name, "") for name in order.confidential),
                 sandbox="" if is_trusted else home.make_sandbox(),
-                paths=tuple(path for path, _ in places),
-                disks=tuple(disks[used]),
+                paths=paths,
+                disks=tuple(disks[reached]),
                 log=output,
                 reads=stream if order.script is Script.IMPORT else "",
                 writes=stream if order.script is Script.EXPORT else "",

@@ -12,11 +12,11 @@ class Task(Order, kw_only=True):
         environment: all of it.
         secrets: texts that do not appear in its output.
         sandbox: where the root directory of a script is made that is not trusted; empty: it is.
-    paths: of the disks that such a script gets.
-    disks: descriptors that keep guests off, for as long as they are open.
+        paths: of the disks that the script reaches.
+        disks: descriptors of those; what was claimed is, for as long as they are open.
         log: the descriptor of the file for its output.
-    reads: the pipe that it reads from its standard input; empty: nothing.
-    writes: the pipe for its standard output; empty: that is said, too.
+        reads: the pipe that it reads from its standard input; empty: nothing.
+        writes: the pipe for its standard output; empty: that is said, too.
         result: the file that says how it ended.
     """
 

@@ -19,7 +19,7 @@ _WITHOUT_RIGHTS = (
     "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "prlimit", "--nproc=1024",
 )  # fmt: skip
 
-# Where its root directory is made, the definition, how many disks there are, and their paths.
+# Where its root directory is made, the definition, how many disks there are, and their devices.
 _SETUP = f"""
 set -eu
 root=$1 definition=$2 disks=$3
@@ -45,7 +45,6 @@ number=0
 while [ "$number" -lt "$disks" ]; do
     device=$1
     shift
-    [ -b "$device" ] || device=$(losetup --find --show "$device")
     kind=$(stat -L -c '0x%t 0x%T' "$device")
     mknod -m 600 "$root/dev/disk$number" b ${{kind% *}} ${{kind#* }}
     chown {UNTRUSTED}:{UNTRUSTED} "$root/dev/disk$number"
@@ -74,7 +73,8 @@ def sandboxed(
         script: its command line.
         root: an empty directory.
         definition: the directory where it is started; it is read there.
-        disks: paths of those that it writes to, in their order.
+        disks: block devices that it writes to, in their order; who has a file as a disk makes
+            one of it, and holds it (``noded.operating_systems.held``).
     """
     setup = ("/bin/sh", "-c", _SETUP, "sandbox", root, definition, str(len(disks)), *disks)
     return (*_OWN_NAMES, "--", *setup, *_WITHOUT_RIGHTS, *script)

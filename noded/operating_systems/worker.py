@@ -14,6 +14,7 @@ from typing import Any
 
 from common.messages import from_json, to_json
 from noded.operating_systems.confine import command_line
+from noded.operating_systems.held import Held
 from noded.operating_systems.home import Result
 from noded.operating_systems.masking import Mask
 from noded.operating_systems.orders import Task
@@ -44,10 +45,11 @@ class _Worker:
     def __init__(self, task: Task, reads: int | None, writes: int | None) -> None:
         self._task = task
         self._was_stopped = False
+        self._held = Held(task.paths if task.sandbox else ())
         # It is begun before anything can be told to end: a signal that comes first waits for that.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         self._script = subprocess.Popen(
-            _argv(task),
+            _argv(task, self._held),
             stdin=subprocess.DEVNULL if reads is None else reads,
             stdout=subprocess.PIPE if writes is None else writes,
             stderr=subprocess.STDOUT if writes is None else subprocess.PIPE,
@@ -70,6 +72,7 @@ class _Worker:
         for line in said:
             _write(self._task.log, mask.hide(line))
         status = self._script.wait()
+        self._held.let_go()
         unfinished = Path(f"{self._task.result}.new")
         unfinished.write_bytes(to_json(Result(status=status, was_stopped=self._was_stopped)))
         unfinished.replace(self._task.result)
@@ -88,10 +91,10 @@ class _Worker:
             os.killpg(self._script.pid, number)
 
 
-def _argv(task: Task) -> tuple[str, ...]:
+def _argv(task: Task, held: Held) -> tuple[str, ...]:
     if not task.sandbox:
         return command_line(task.argv)
-    return sandboxed(task.argv, root=task.sandbox, definition=task.directory, disks=task.paths)
+    return sandboxed(task.argv, root=task.sandbox, definition=task.directory, disks=held.devices)
 
 
 def _unblock() -> None:

@@ -1,6 +1,8 @@
 """Scripts of definitions that are not trusted: what they can do, and what they cannot."""
 
+import asyncio
 import os
+import select
 import subprocess
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from common.names import DiskId
 from common.noderpc.operating_systems import Script
 from noded.operating_systems.leftovers import layers_on
 from noded.operating_systems.sandbox import UNTRUSTED
+from noded.system.execute import execute
 from tests.contract.test_os_scripts import (
     RUN,
     ProcessRig,
@@ -67,6 +70,17 @@ def become(rig: ProcessRig, text: str) -> None:
     (there / "create").rename(there / "create_untrusted")
 
 
+async def said(rig: ProcessRig, part: str, *, times: int = 1) -> str:
+    """Wait until a script has said something so many times more, and return all of it."""
+    begun_with = (await rig.driver.look(RUN, 0)).text.count(part)
+    while True:
+        report = await rig.driver.look(RUN, 0)
+        assert not report.has_ended, report
+        if report.text.count(part) >= begun_with + times:
+            return report.text
+        await asyncio.sleep(0.02)
+
+
 def test_it_has_its_disks_and_nothing_else(rig: ProcessRig) -> None:
     second = file_disk(DiskId(rig.disk.id.replace("d", "e")), f"{rig.root}/disks/second")
 
@@ -112,6 +126,56 @@ def test_it_is_killed_with_all_that_was_made_for_it(rig: ProcessRig) -> None:
     assert layers_on((str(rig.path),)) == ()
     mounted = Path("/proc/self/mounts").read_text()
     assert str(rig.root / "run") not in mounted
+
+
+def test_it_never_has_the_disk_of_another_by_letting_go_of_its_own(rig: ProcessRig) -> None:
+    let_go = 'perl -e \'open(F, "+<", "/dev/disk0"); ioctl(F, 0x4C01, 0)\'; echo let go'
+    become(rig, f"{let_go}; while sleep 0.05; do head -c 16 /dev/disk0; echo; done")
+    other = rig.root / "secret"
+    other.write_bytes(other.read_bytes().ljust(1 << 20, b"!"))
+
+    async def story() -> tuple[str, str, str]:
+        await attached(rig)
+        await rig.driver.begin(RUN, order(rig))
+        await said(rig, "let go")
+        (its,) = layers_on((str(rig.path),)) or ("",)
+        done = await execute("losetup", "--find", "--show", str(other), timeout_s=9)
+        loop = done.stdout.decode().strip()
+        try:
+            text = await said(rig, "\n\0", times=3)
+        finally:
+            await execute("losetup", "--detach", loop, timeout_s=9)
+            await rig.driver.end(RUN)
+        return its, loop, text
+
+    its, loop, text = run(story())
+    assert its
+    assert loop != its
+    assert "of somebody" not in text
+    assert layers_on((str(rig.path), str(other))) == ()
+
+
+def test_one_that_exports_a_disk_leaves_nothing_on_the_others(rig: ProcessRig) -> None:
+    second = file_disk(DiskId(rig.disk.id.replace("d", "e")), f"{rig.root}/disks/second")
+    write_script(rig.definitions / "debian", Script.EXPORT, "cat $DISK_0_PATH $DISK_1_PATH")
+
+    async def story() -> tuple[str, ...]:
+        for disk in (rig.disk, second):
+            await rig.storage.ensure_present(disk)
+        subject = replace(order(rig).subject, disks=(rig.disk, second))
+        wanted = replace(order(rig, Script.EXPORT), subject=subject, disk=0)
+        await rig.driver.begin(RUN, wanted)
+        stream = rig.root / "run" / RUN / "stream"
+        pipe = os.open(stream, os.O_RDONLY | os.O_NONBLOCK)
+        paths = (str(rig.path), f"{rig.root}/disks/second")
+        while not select.select([pipe], [], [], 0)[0]:  # noqa: ASYNC110 -- a pipe tells nobody
+            await asyncio.sleep(0.02)
+        assert len(layers_on(paths)) == len(paths)
+        await rig.driver.end(RUN)  # it has not written all
+        os.close(pipe)
+        return layers_on(paths)
+
+    assert run(story()) == ()
 
 
 def test_one_that_fails_says_why(rig: ProcessRig) -> None:
