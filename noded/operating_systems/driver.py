@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
 
@@ -38,7 +39,7 @@ from noded.operating_systems.interface import OsDriver
 from noded.operating_systems.leftovers import layers_on, release
 from noded.operating_systems.logs import last_lines, log_path
 from noded.operating_systems.orders import Task
-from noded.operating_systems.sandbox import path_of_disk
+from noded.operating_systems.sandbox import path_of_disk, sandboxed
 from noded.system.execute import execute
 from noded.system.process import Process, start
 from noded.system.threads import in_thread
@@ -80,7 +81,13 @@ class ProcessOsDriver(OsDriver):
     async def check(self, order: ScriptOrder) -> None:
         definition = await in_thread(self._find, order)
         verify = definition.scripts.get(Script.VERIFY)
-        if verify and order.script is Script.CREATE:
+        if not verify or order.script is not Script.CREATE:
+            return
+        with ExitStack() as ours:
+            if not definition.is_trusted:
+                self._places.runs.mkdir(parents=True, exist_ok=True)
+                root = ours.enter_context(TemporaryDirectory(dir=self._places.runs))
+                verify = sandboxed(verify, root=root, definition=definition.path, disks=())
             paths = [("", "")] * len(order.subject.disks)
             await execute(
                 *verify,

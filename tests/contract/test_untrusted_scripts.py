@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from common.errors import NodeFailure
 from common.names import DiskId
 from common.noderpc.operating_systems import Script
 from noded.operating_systems.leftovers import layers_on
@@ -176,6 +177,21 @@ def test_one_that_exports_a_disk_leaves_nothing_on_the_others(rig: ProcessRig) -
         return layers_on(paths)
 
     assert run(story()) == ()
+
+
+def test_what_verifies_its_parameters_is_not_trusted_either(rig: ProcessRig) -> None:
+    text = "echo I am $(id -u) >&2; cat SECRET >&2 && echo I could >&2; exit 1"
+    there = rig.definitions / "debian"
+    write_script(there, Script.VERIFY, text.replace("SECRET", str(rig.root / "secret")))
+
+    async def story() -> None:
+        await attached(rig)
+        await rig.driver.check(order(rig))
+
+    with pytest.raises(NodeFailure, match=f"I am {UNTRUSTED}") as refused:
+        run(story())
+    assert "I could" not in str(refused.value)
+    assert [*(rig.root / "run").iterdir()] == []
 
 
 def test_one_that_fails_says_why(rig: ProcessRig) -> None:
