@@ -64,7 +64,7 @@ class Filling:
         self._sums = Sums(wanted.sums)
         self._received = 0
         self._pipe = meet(wanted.disk, os.O_WRONLY) if is_stream(wanted.disk) else None
-        if self._pipe is not None or wanted.may_grow:
+        if self._pipe is not None:
             self._sums.cut(0)  # what began anew begins at its beginning
 
     def fill(self, line: Line, secret: str) -> None:

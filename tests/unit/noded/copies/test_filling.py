@@ -1,0 +1,67 @@
+"""What is sent again of a disk whose copy has broken off: what is not there."""
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from common.noderpc.copies import Compression
+from noded.copies.chunks import CHUNK, sum_of
+from noded.copies.filling import Filling
+from noded.copies.frames import Hello, Verdict
+from noded.copies.serving import Serving
+from noded.copies.source import Source
+from noded.copies.status import Status, read_status
+from noded.copies.target import Sums
+from noded.images.contents import Bytes, Layout
+from tests.support.lines import line_on
+
+CHUNKS = [bytes([number + 1]) * CHUNK for number in range(3)]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    path: str
+    disk: int
+    sums: int
+    may_grow: bool
+    layout: Layout = Layout()
+
+
+def opened(path: Path, text: bytes = b"") -> int:
+    path.write_bytes(text)
+    return os.open(path, os.O_RDWR)
+
+
+@pytest.mark.parametrize("may_grow", [False, True], ids=["a disk", "a dump"])
+def test_a_whole_disk_goes_on_where_it_broke_off_whatever_it_is_kept_in(
+    tmp_path: Path, may_grow: bool
+) -> None:
+    there = tmp_path / "there"
+    wanted = Wanted(
+        path=str(there), disk=opened(there, CHUNKS[0] + CHUNKS[1] + bytes(CHUNK)),
+        sums=opened(tmp_path / "sums"), may_grow=may_grow,
+    )  # fmt: skip
+    Sums(wanted.sums).add([sum_of(CHUNKS[0]), sum_of(CHUNKS[1])])
+    source = Source(Bytes(opened(tmp_path / "disk", b"".join(CHUNKS))), Compression.NONE)
+    begun_at: list[int] = []
+    serving = Serving(
+        source, path="disk", rate=0,
+        begin=lambda _size, done: begun_at.append(done), advance=lambda _done, _sent: None,
+    )  # fmt: skip
+    here, beyond = socket.socketpair()
+    with here, beyond:
+        ours, theirs = line_on(here), line_on(beyond)
+        other = Thread(target=lambda: serving.serve(theirs, theirs.hear(Hello)))
+        other.start()
+        Filling(wanted, Status(opened(tmp_path / "status")), "alpha").fill(ours, "secret")
+        ours.say(Verdict())
+        other.join()
+    assert begun_at == [2 * CHUNK]
+    told = read_status(tmp_path / "status")
+    assert told
+    assert told.fetched.done_before == 2 * CHUNK
+    assert there.read_bytes() == b"".join(CHUNKS)
