@@ -18,6 +18,7 @@ from noded.operating_systems.held import Held
 from noded.operating_systems.home import Result
 from noded.operating_systems.masking import Mask
 from noded.operating_systems.orders import Task
+from noded.operating_systems.output import keep
 from noded.operating_systems.sandbox import sandboxed
 
 GRACE_S = 10  # to clear up, for a script that is told to end
@@ -68,9 +69,7 @@ class _Worker:
     def run(self) -> None:
         said = self._script.stdout or self._script.stderr
         assert said
-        mask = Mask(self._task.secrets)
-        for line in said:
-            _write(self._task.log, mask.hide(line))
+        keep(said, self._task.log, Mask(self._task.secrets))
         status = self._script.wait()
         self._held.let_go()
         unfinished = Path(f"{self._task.result}.new")
@@ -99,12 +98,6 @@ def _argv(task: Task, held: Held) -> tuple[str, ...]:
 
 def _unblock() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 if __name__ == "__main__":
