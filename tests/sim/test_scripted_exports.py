@@ -11,14 +11,16 @@ from msgspec.structs import replace
 from common.errors import InvalidRequest, NodeFailure
 from common.model.instance import AdminState
 from common.model.job import Status
+from common.model.template import DiskTemplate
 from common.names import InstanceName, JobId, MiB
 from common.noderpc.operating_systems import Script, ScriptOrder
 from coordinator.operations.backup.description import read_description
 from coordinator.operations.backup.export import ExportInstance
 from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.base import Operation
+from coordinator.operations.devices import DiskRequest
 from noded.operating_systems.fake import DEBIAN
-from tests.sim.settings import WEB1
+from tests.sim.settings import WEB1, create
 from tests.sim.stories.backup import debian_with_data
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
@@ -94,6 +96,23 @@ def test_whole_disks_are_copied_if_that_is_said_or_there_is_no_script() -> None:
         assert sorted(contents(cluster, "gamma")) == [DATA, DATA]
 
     tell(story)
+
+
+def test_disks_that_no_script_can_read_are_kept_as_a_whole_and_it_is_said_why() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            order = create("web1", "gamma", template=DiskTemplate.FILE, start=False)
+            image = DiskRequest(size="64M", format="qcow2")
+            await cluster.run(
+                replace(order, os_type="debian+stable", no_install=True, disks=(image,))
+            )
+            job = await cluster.finished(await cluster.submit(EXPORT))
+            assert job.status is Status.SUCCESS
+            assert any("has one in the format qcow2" in each.message for each in job.ops[0].log)
+            ((config, _),) = cluster.machines["beta"].exports.finished.values()
+            assert read_description(config, "web1").is_whole_disks
+
+    simulate(scenario())
 
 
 def test_what_a_script_has_written_needs_one_that_reads_it() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from common.messages import Order
-from common.model.disk import DumpBacking
+from common.model.disk import DumpBacking, Qcow2Backing
 from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.noderpc.copies import Compression
@@ -78,7 +78,7 @@ async def _by_script(
     dumps: Sequence[Side],
     way: Way,
 ) -> tuple[ScriptCopy, ...]:
-    """Return what a script of its operating system does; nothing if it has none for that."""
+    """Return what a script of its operating system does; nothing if it has none that can."""
     config = cluster.config
     guest = replace(plan.guest, disks=tuple(source.disk for source in sources))
     homes = tuple(config.nodes[uuid].ref for uuid in config.nodes_of(instance))
@@ -94,6 +94,12 @@ async def _by_script(
     scripted = await plan_scripts(
         cluster, run, osparams, dumps, compression=way.compression, rate=way.rate
     )
+    if scripted and any(isinstance(disk.backing, Qcow2Backing) for disk in guest.disks):
+        cluster.log(
+            f"The script “export” of {instance.os} takes a disk byte for byte, and {instance.name} "
+            "has one in the format qcow2; all that is on its disks is kept, as with --whole-disks."
+        )
+        return ()
     await check_scripts(cluster, scripted)
     if scripted:
         cluster.log(
