@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import NodeFailure
 from common.noderpc.instances import GuestState, Reception
@@ -113,6 +114,23 @@ def test_noded_that_comes_back_does_not_wake_what_has_left() -> None:
         await rig.nodes["beta"].ensure_resumed(WEB1, MOVE)
         await goes_on(rig, "beta")
         assert rig.number("alpha") == before
+
+    run_kvm(scenario)
+
+
+def test_who_opens_its_console_does_not_wake_what_was_started_paused_and_has_left() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        await send(rig, await receive(rig))
+        home = rig.home("alpha")
+        record = home.record()
+        assert record
+        home.write(replace(record, held=True))  # it was started paused, and released by others
+        await alpha.release(WEB1)
+        async with monitor(home.qmp_socket, "web1") as session:
+            assert (await session.ask("query-status"))["status"] == "postmigrate"
 
     run_kvm(scenario)
 

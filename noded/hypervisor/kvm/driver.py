@@ -345,6 +345,8 @@ class KvmHypervisor:
         record = home.record()
         if record is None or not record.held or not home.runs:
             return
+        if await self._state(home) is not GuestState.PAUSED:  # such as what has left meanwhile
+            return
         async with monitor(home.qmp_socket, record.name) as session:
             await session.ask("cont")
         home.write(replace(record, held=False))
