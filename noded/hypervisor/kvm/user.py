@@ -19,9 +19,11 @@ from common.model.uid_pool import format_uid_pool, uids_within
 from common.names import InstanceId
 from common.noderpc.instances import GuestSpec
 from noded.hypervisor.rules import Rules
+from noded.operating_systems.sandbox import UNTRUSTED
 
 ROOT = 0
 NOBODY = 65534  # Debian's; for programs that are given nothing
+NEVER = frozenset({NOBODY, UNTRUSTED})  # whose programs come and go, and are no guests
 _PROC = Path("/proc")
 
 
@@ -66,7 +68,7 @@ def find_user(
     """
     if os.geteuid() != ROOT:
         return os.geteuid()
-    busy = {*taken, *_users_of_processes()}
+    busy = {*taken, *_users_of_processes(), *NEVER}
     user = choose_user(users, instance, lambda user: user in busy or _has_name(user))
     if user is None:
         raise NodeFailure(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from common.errors import NodeFailure
 from common.names import InstanceId
-from noded.hypervisor.kvm.user import choose_user, run_as
+from noded.hypervisor.kvm.user import NOBODY, ROOT, choose_user, find_user, run_as
 from noded.hypervisor.rules import (
     Rules,
     check_program,
@@ -18,6 +18,7 @@ from noded.hypervisor.rules import (
     read_password,
     read_rules,
 )
+from noded.operating_systems.sandbox import UNTRUSTED
 
 PROJECT = Path(__file__).parents[4]
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
@@ -212,6 +213,15 @@ def test_a_user_is_chosen_that_nobody_has() -> None:
     assert second != first
     assert {choose_user((users,), WEB1, free.__ne__) for free in users} == set(users)
     assert choose_user((users,), WEB1, lambda _: True) is None
+
+
+@pytest.mark.skipif(os.geteuid() != ROOT, reason="guests run as who is not root itself")
+def test_no_guest_is_of_the_user_of_scripts_or_of_nobody() -> None:
+    users = range(UNTRUSTED - 1, NOBODY + 1)
+    rules = Rules(source="/etc/gantry/guests", users=users)
+    assert find_user((users,), rules, WEB1, ()) == users[0]
+    with pytest.raises(NodeFailure, match="All user ids from 65532 to 65534 are in use"):
+        find_user((users,), rules, WEB1, (users[0],))
 
 
 def test_all_is_given_up_before_the_program_is_loaded() -> None:
