@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 UNTRUSTED = 65533  # Debian gives this user's number to nobody
 TEMPORARY = "256m"  # of memory, for what it writes elsewhere than to disks
+FILES = "64k"  # their number, which takes memory of its own
+LOCKED = 64 << 10  # bytes of memory that it may keep from being swapped
 
 _OWN_NAMES = (
     "setpriv", "--pdeathsig", "KILL",
@@ -16,7 +18,8 @@ _OWN_NAMES = (
 )  # fmt: skip
 _WITHOUT_RIGHTS = (
     "setpriv", f"--reuid={UNTRUSTED}", f"--regid={UNTRUSTED}", "--clear-groups",
-    "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "prlimit", "--nproc=1024",
+    "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
+    "prlimit", "--nproc=1024", f"--memlock={LOCKED}",
 )  # fmt: skip
 
 # Where its root directory is made, the definition, how many disks there are, and their devices.
@@ -30,7 +33,7 @@ seen() {{
     mount --bind "$1" "$root$1"
     mount -o remount,bind,ro,nosuid,nodev "$root$1"
 }}
-mount -t tmpfs -o size={TEMPORARY},mode=755,nosuid none "$root"
+mount -t tmpfs -o size={TEMPORARY},nr_inodes={FILES},mode=755,nosuid none "$root"
 mkdir "$root/dev" "$root/etc" "$root/proc" "$root/tmp"
 chmod 1777 "$root/tmp"
 seen /usr

@@ -50,6 +50,7 @@ mknod /tmp/device b 8 0 2>/dev/null && echo "could make a device"
 chroot /tmp /bin/true 2>/dev/null && echo "could change its root"
 kill -9 1 2>/dev/null && echo "could kill"
 echo kept >/tmp/note && cat /tmp/note
+echo "bounds $(ulimit -u) $(ulimit -l) $(stat -f -c %c /tmp)"
 printf 'the guest' | dd of="$DISK_1_PATH" conv=notrunc status=none
 mke2fs -q -t ext4 -d "$PWD" "$DISK_0_PATH" && echo made a file system
 """
@@ -106,6 +107,7 @@ def test_it_has_its_disks_and_nothing_else(rig: ProcessRig) -> None:
     assert [name for name in NAMES if told[name] == ours[name]] == []
     assert int(told["processes"]) < 10
     assert told["made"] == "a file system"
+    assert told["bounds"] == "1024 64 65536"  # processes, KiB locked, files
     found = subprocess.run(  # noqa: TID251 -- the other program, and no loop in this thread
         ["debugfs", "-R", "cat /ganeti_api_version", str(rig.path)], capture_output=True, check=True
     )

@@ -118,6 +118,12 @@ def test_the_watchers_unit_waits_for_the_socket_and_takes_11_for_no_failure() ->
         assert unit["Service"][setting] == coordinator["Service"][setting]
 
 
+def test_no_socket_leads_a_script_out_of_a_network_of_its_own() -> None:
+    unit = read(PROJECT / "systemd/gantry-noded.service")["Service"]
+    # That to a machine's host has no names of networks, and nothing of ours speaks to it so.
+    assert "AF_VSOCK" not in unit["RestrictAddressFamilies"].split()
+
+
 def test_volumes_are_written_down_where_the_agent_reads_them_and_as_it_does() -> None:
     unit = read(PROJECT / "systemd/gantry-volumes.service")["Service"]
     assert unit["StandardOutput"] == f"truncate:{FILE}"
