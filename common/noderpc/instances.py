@@ -30,8 +30,11 @@ Slots = Annotated[dict[DiskId, Few], Meta(max_length=256)]
 NicSlots = Annotated[dict[NicId, Few], Meta(max_length=256)]
 
 
-class GuestSpec(Order):
-    """All that is needed to run a guest; parameters are filled."""
+class GuestSpec(Order, omit_defaults=True):
+    """All that is needed to run a guest; parameters are filled.
+
+    A node that is older does without what it does not know, unless that is asked for.
+    """
 
     id: InstanceId
     name: InstanceName

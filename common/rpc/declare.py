@@ -107,7 +107,12 @@ def _spec(prefix: str, name: str, method: Any) -> CallSpec:
         for key, kind in hints.items()
     ]
     arguments = msgspec.defstruct(
-        f"{prefix}.{name}", fields, kw_only=True, frozen=True, forbid_unknown_fields=True
+        f"{prefix}.{name}",
+        fields,
+        kw_only=True,
+        frozen=True,
+        forbid_unknown_fields=True,
+        omit_defaults=True,  # a node that is older does without an argument that it does not know
     )
     return CallSpec(
         service=prefix,

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 import common.noderpc
+from common.messages import to_json
+from common.names import InstanceId, InstanceName, MiB
+from common.noderpc.instances import GuestSpec, Instances
 from common.rpc.declare import CallSpec, NodeService
 from coordinator.operations.catalogue import CATALOGUE
 from coordinator.operations.registry import find_operation
@@ -49,6 +52,17 @@ def test_nodes_can_be_asked_what_they_could(update_golden: bool) -> None:
         yield from schemas.referred_to()
 
     check_golden(WIRE / "node-calls.txt", "\n".join(lines()) + "\n", update=update_golden)
+
+
+def test_what_has_its_default_is_not_sent_as_older_nodes_may_not_know_it() -> None:
+    for call in _calls():
+        assert call.arguments.__struct_config__.omit_defaults, call.name
+    spec = GuestSpec(
+        id=InstanceId("i"), name=InstanceName("web1"), hypervisor="kvm", memory=MiB(128), vcpus=1
+    )
+    assert to_json(Instances.calls["ensure_running"].arguments(guest=spec)) == (
+        b'{"guest":{"id":"i","name":"web1","hypervisor":"kvm","memory":128,"vcpus":1}}'
+    )
 
 
 def test_lists_can_show_what_they_could(update_golden: bool) -> None:
