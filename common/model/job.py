@@ -25,6 +25,9 @@ class Status(StrEnum):
         return self in (Status.CANCELED, Status.SUCCESS, Status.ERROR)
 
 
+LISTED = "list"  # where a list is in the value of an entry: older coordinators read no other
+
+
 class LogEntry(Part, kw_only=True, omit_defaults=True):
     serial: int  # counts within the job, from 1
     time: Timestamp

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from common.errors import Cancelled, GntError, NotFound, Unreachable
+from common.model.job import LISTED
 from common.model.node import Node, NodeRef
 from common.names import NodeId, NodeName, TaskId
 from common.noderpc.facts import Facts, NodeFacts
@@ -119,7 +120,8 @@ class JobContext:
         self._running.log(self._index, self.now(), message, DETAIL if detail else MESSAGE)
 
     def announce(self, kind: str, value: dict[str, Any] | list[Any]) -> None:
-        self._running.log(self._index, self.now(), f"({kind})", kind, value)
+        told = {LISTED: value} if isinstance(value, list) else value
+        self._running.log(self._index, self.now(), f"({kind})", kind, told)
 
     def task_id(self, purpose: str) -> TaskId:
         return TaskId(f"{self.config.cluster.uuid}-{self._running.id}-{self._index}-{purpose}")

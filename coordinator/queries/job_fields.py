@@ -9,7 +9,7 @@ from typing import Any
 
 from common.errors import GntError, InvalidRequest
 from common.luxi.failures import to_ganeti
-from common.model.job import Job, LogEntry, OperationRecord, Timestamp
+from common.model.job import LISTED, Job, LogEntry, OperationRecord, Timestamp
 from common.names import JobId
 from coordinator.queries.field import Field, Kind, Missing, table
 
@@ -35,7 +35,8 @@ def wire_time(time: Timestamp | None) -> Any:
 
 def wire_log(entry: LogEntry) -> list[Any]:
     """Return a log entry as Ganeti writes it."""
-    message = entry.message if entry.value is None else entry.value
+    value = entry.value.get(LISTED, entry.value) if isinstance(entry.value, dict) else entry.value
+    message = entry.message if value is None else value
     return [entry.serial, wire_time(entry.time), entry.kind, message]
 
 

@@ -160,6 +160,8 @@ def test_a_delay_is_ended_with_its_repeats_by_who_connects_and_hangs_up_or_speak
                 "Received connection, time to go is 995",
                 "Interrupted, time spent waiting: 10",
             ]
+            values = [entry.value for entry in job.ops[0].log if entry.value is not None]
+            assert values == [{"list": [path]}], "older coordinators read no list there"
             with pytest.raises(FileNotFoundError):
                 await asyncio.open_unix_connection(path)
 
