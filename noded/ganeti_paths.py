@@ -1,18 +1,19 @@
 """Links where Ganeti's programs look: for the master's socket, ssconf, and the key of confd.
 
 They are there while the file ``ganeti_paths`` of ssconf says so. What Ganeti itself, or somebody
-else, has put in their places is left alone.
+else, has put in their places is left alone, and so are links that people have made themselves.
 """
 
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from common.paths import Paths
 
 log = logging.getLogger(__name__)
 
-SWITCH = "ganeti_paths"  # the file that says whether they are wanted
+SWITCH = "ganeti_paths"  # the file that says that they are wanted; there is none where not
 YES = "True"
 
 
@@ -22,20 +23,23 @@ class GanetiPaths:
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
 
-    def follow(self) -> None:
-        """Make the links that are wanted, and take away those that are not.
+    def make(self) -> None:
+        """Make the links if they are wanted.
 
         Whatever fails is told in the log: nothing of the cluster depends on them.
         """
-        wanted = self._links() if self._are_wanted() else {}
-        try:
-            for link in self._made():
-                if link not in wanted:
-                    link.unlink()
-            for link, target in wanted.items():
+        with _told_in_log():
+            for link, target in (self._links() if self._are_wanted() else {}).items():
                 _make(link, target)
-        except OSError as error:
-            log.warning("The links for Ganeti's programs are not as they should be: %s.", error)
+
+    def take_away(self) -> None:
+        """Take the links away if they are wanted so far; likewise.
+
+        Where they never were, all that leads to us was made by people, and stays.
+        """
+        with _told_in_log():
+            for link in tuple(self._made()) if self._are_wanted() else ():
+                link.unlink()
 
     def _are_wanted(self) -> bool:
         try:
@@ -63,6 +67,14 @@ class GanetiPaths:
             for link in folder.iterdir() if folder.is_dir() else ():
                 if link.is_symlink() and any(link.readlink().is_relative_to(one) for one in ours):
                     yield link
+
+
+@contextmanager
+def _told_in_log() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        log.warning("The links for Ganeti's programs are not as they should be: %s.", error)
 
 
 def _make(link: Path, target: Path) -> None:

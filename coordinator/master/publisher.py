@@ -79,10 +79,10 @@ class Publisher:
             self._obeyed.pop(node.uuid, None)
             await self._nodes.service(Rosters, node).publish(roster=roster_of(state))
             self._obeyed[node.uuid] = state.config.nodes
-        known = self._told.get(node.uuid, {})
-        if changed := {name: text for name, text in files.items() if known.get(name) != text}:
+        if self._told.get(node.uuid) != files:
             self._told.pop(node.uuid, None)
-            await self._nodes.service(Files, node).publish(files=changed)
+            # All of them: that there is none of a name tells something, too.
+            await self._nodes.service(Files, node).publish(files=dict(files))
             self._told[node.uuid] = files
 
     def _knows(self, node: Node, state: State, files: Mapping[str, str]) -> bool:

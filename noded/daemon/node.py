@@ -196,7 +196,7 @@ class Node:
         elif not self._fence.grant.epoch:
             await self._recall_epoch()
         await self.identity.prepare()
-        self._links.follow()  # those below /run are gone after a restart of the machine
+        self._links.make()  # those below /run are gone after a restart of the machine
         self._background.start(self._facts.prepare(), name="look at this node")
 
     def expect(

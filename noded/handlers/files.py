@@ -9,7 +9,7 @@ from pathlib import Path
 from common.errors import InvalidRequest
 from common.noderpc.files import FileReport, Files
 from noded.durable_file import explaining, sync_directory, write_durably
-from noded.ganeti_paths import SWITCH, GanetiPaths
+from noded.ganeti_paths import SWITCH, YES, GanetiPaths
 from noded.system.threads import in_thread
 
 # Names and forms are Ganeti's, without its prefix "ssconf_".
@@ -64,17 +64,22 @@ class FileHandlers(Files):
         with explaining(f"create {self._directory}"):
             self._directory.mkdir(parents=True, exist_ok=True)
             self._directory.chmod(0o755)  # whatever the umask: they are for everybody to read
+        switch = self._directory / SWITCH
+        if contents.get(switch, b"").strip() != YES.encode():
+            self._links.take_away()  # before nothing says any more that they were made by us
+            with explaining(f"delete {switch}"):
+                switch.unlink(missing_ok=True)
         for path, data in contents.items():
             # Most are as they were; each write would wait for the disk.
             if _read(path) != data:
                 write_durably(path, data, mode=0o644)
-        self._links.follow()
+        self._links.make()
 
     def _remove(self) -> None:
+        self._links.take_away()
         with explaining(f"delete {self._directory}"), contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self._directory)
             sync_directory(self._directory.parent)
-        self._links.follow()
 
 
 def _read(path: Path) -> bytes | None:

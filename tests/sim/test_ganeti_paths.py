@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.cluster.redist_conf import RedistConf
 from coordinator.operations.node.remove import RemoveNode
 from tests.sim.settings import GAMMA
 from tests.support.clock import simulate
@@ -54,6 +55,40 @@ def test_those_that_go_with_the_power_are_back_when_the_node_is() -> None:
                 link.unlink()
             await cluster.machines["gamma"].start_noded()
             assert {"ganeti-master", "hmac.key"} <= links_on(cluster, "gamma").keys()
+
+    simulate(story())
+
+
+def test_links_that_people_have_made_themselves_stay_where_none_are_asked_for() -> None:
+    async def story() -> None:
+        async with simulated_cluster(nodes=1) as cluster:
+            alpha = cluster.machines["alpha"]
+            link = alpha.paths.ganetis_sockets / "ganeti-master"
+            link.parent.mkdir(parents=True)
+            link.symlink_to(alpha.paths.luxi_socket)
+            await alpha.kill_noded()
+            await alpha.start_noded()
+            await cluster.run(ModifyCluster(mac_prefix="aa:00:01"))
+            await cluster.run(RedistConf())
+            assert link.readlink() == alpha.paths.luxi_socket
+
+    simulate(story())
+
+
+def test_a_node_that_was_away_when_they_were_no_longer_wanted_takes_them_away_when_it_is_back() -> (
+    None
+):
+    async def story() -> None:
+        async with simulated_cluster(candidates=2) as cluster:
+            await ask(cluster, wanted=True)
+            await cluster.machines["gamma"].kill_noded()
+            await ask(cluster, wanted=False)
+            await cluster.crash_master()
+            await cluster.take_over("beta")
+            assert links_on(cluster, "gamma")
+            await cluster.machines["gamma"].start_noded()
+            await asyncio.sleep(5.0)
+            assert links_on(cluster, "gamma") == {}
 
     simulate(story())
 

@@ -19,7 +19,10 @@ def ssconf_files(config: Config) -> dict[str, str]:
     cluster, nodes = config.cluster, config.sorted_nodes()
     candidates = [node for node in nodes if node.master_candidate]
     networks = sorted(config.networks.values(), key=lambda network: network.name)
+    # Nodes that are older refuse all files if there is one that they do not know.
+    ours = {"ganeti_paths": "True\n"} if cluster.ganeti_paths else {}
     return {
+        **ours,
         "cluster_name": f"{cluster.name}\n",
         "master_ip": f"{cluster.master_ip or config.master().primary_ip}\n",
         "master_netdev": f"{cluster.master_netdev}\n",
@@ -37,7 +40,6 @@ def ssconf_files(config: Config) -> dict[str, str]:
         "cluster_tags": _lines(sorted(cluster.tags)),
         "cluster_uuid": f"{cluster.uuid}\n",
         "enabled_user_shutdown": f"{cluster.enabled_user_shutdown}\n",
-        "ganeti_paths": f"{cluster.ganeti_paths}\n",  # ours
         "maintain_node_health": f"{cluster.maintain_node_health}\n",
         "master_candidates_certs": _lines(
             f"{node.uuid}={node.key}" for node in candidates if node.key

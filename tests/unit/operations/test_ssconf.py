@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.state.rows import Put
+from noded.ganeti_paths import SWITCH
 from noded.handlers.files import NAMES
 from tests.unit.queries.cluster import STATE
 
@@ -12,7 +13,13 @@ LEFT_OUT = {"instance_list", "ssh_ports"}  # too large; and what is not ours
 
 def test_every_file_of_ganetis_is_there_but_those_that_are_left_out() -> None:
     hypervisors = {name for name in NAMES if name.startswith("hvparams_")}
-    assert ssconf_files(STATE.config).keys() - hypervisors == NAMES - hypervisors - LEFT_OUT
+    cluster = replace(STATE.config.cluster, ganeti_paths=True)
+    files = ssconf_files(STATE.apply([Put(cluster)]).config)
+    assert files.keys() - hypervisors == NAMES - hypervisors - LEFT_OUT
+
+
+def test_a_file_that_older_nodes_do_not_know_is_published_only_where_it_is_asked_for() -> None:
+    assert SWITCH not in ssconf_files(STATE.config)
 
 
 def test_lists_have_a_line_for_each_in_the_form_of_ganeti() -> None:
