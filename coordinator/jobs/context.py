@@ -1,7 +1,7 @@
 """The cluster as one running operation sees it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from coordinator.locks.names import Owner
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
 from coordinator.nodes.reports import Reports
+from coordinator.nodes.sign_of_life import Address, IsAlive
 from coordinator.operations.cluster_view import Authority
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.placement.shared import Placing, RunProgram, SearchPath
@@ -53,6 +54,7 @@ class Surroundings:
         new_uuid: Callable[[], str],
         authority: Callable[[State], Authority],
         strangers: Callable[[Node, bytes], Transport],
+        is_alive: IsAlive,
         run_program: RunProgram,
         search_path: SearchPath,
         meetings: Path,
@@ -60,7 +62,7 @@ class Surroundings:
         """Take what it is made of; ``meetings`` is the folder for sockets of jobs."""
         self.store, self.nodes, self.strangers = store, nodes, strangers
         self.now, self.new_uuid, self.authority = now, new_uuid, authority
-        self.meetings = meetings
+        self.meetings, self.is_alive = meetings, is_alive
         self.placing = Placing(Reports(self._ask), run_program, search_path)
 
     async def close(self) -> None:
@@ -171,6 +173,9 @@ class JobContext:
 
     def stranger(self, node: Node, fingerprint: bytes) -> Join:
         return stub(Join, self._around.strangers(node, fingerprint))
+
+    async def is_alive(self, addresses: Collection[Address]) -> bool:
+        return await self._around.is_alive(addresses)
 
     async def is_member(self, node: Node) -> bool:
         try:

@@ -38,6 +38,7 @@ from coordinator.master.publisher import Publisher
 from coordinator.master.rest_users import RestUsersPublisher
 from coordinator.master.standing import Watchfulness
 from coordinator.nodes.calls import Nodes
+from coordinator.nodes.sign_of_life import IsAlive, is_alive
 from coordinator.operations.placement.look import Look, take_look
 from coordinator.operations.placement.program import run_program
 from coordinator.operations.placement.shared import RunProgram, SearchPath
@@ -62,9 +63,9 @@ BELIEF_S = 60.0  # since most nodes confirmed this master
 class Outside:
     """What a master needs of the world; simulations have their own.
 
-    ``nodes`` calls without an epoch; ``strangers`` reaches nodes of no cluster. Allocator
-    programs are looked for along ``search_path``, where None is the built-in one. Sockets at which
-    programs meet jobs are made in ``meetings``.
+    ``nodes`` calls without an epoch; ``strangers`` reaches nodes of no cluster; ``is_alive`` looks
+    for machines whose daemons are silent. Allocator programs are looked for along ``search_path``,
+    where None is the built-in one. Sockets at which programs meet jobs are made in ``meetings``.
     """
 
     nodes: Nodes
@@ -75,6 +76,7 @@ class Outside:
     line: OwnLine | None = None  # by which ``nodes`` calls, where that is TLS
     search_path: SearchPath = (None,)
     run_program: RunProgram = run_program
+    is_alive: IsAlive = is_alive
 
     def new_uuid(self) -> str:
         return new_uuid(self.random)
@@ -112,6 +114,7 @@ class Master:
             new_uuid=outside.new_uuid,
             authority=lambda now: StateAuthority(now, outside.now, me=me.name, line=outside.line),
             strangers=outside.strangers,
+            is_alive=outside.is_alive,
             run_program=outside.run_program,
             search_path=outside.search_path,
             meetings=outside.meetings,

@@ -1,6 +1,6 @@
 """What an operation may touch."""
 
-from collections.abc import Awaitable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Collection, Coroutine, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -129,6 +129,12 @@ class Cluster(Protocol):
 
     def stranger(self, node: Node, fingerprint: bytes) -> Join:
         """Reach a node of no cluster, known by the SHA-256 of its certificate."""
+
+    async def is_alive(self, addresses: Collection[tuple[str, int]]) -> bool:
+        """Tell whether the machine at these IP addresses and TCP ports runs, if it can be told.
+
+        Whether daemons answer there does not matter.
+        """
 
     async def is_member(self, node: Node) -> bool:
         """Tell whether ``node`` answers as this very node: by its name and its UUID.

@@ -64,6 +64,27 @@ def test_a_node_that_is_cut_off_is_switched_off_before_its_instance_starts_elsew
     simulate(scenario())
 
 
+def test_a_node_whose_machine_runs_without_a_noded_that_answers_is_not_switched_off() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=3) as cluster:
+            await with_switches(cluster)
+            await cluster.machines["gamma"].kill_noded()
+            with pytest.raises(Conflict, match=r"machine of gamma runs.*systemctl status gantry"):
+                await cluster.run(FENCE_GAMMA)
+            await cluster.machines["gamma"].start_noded()
+            cluster.suspend("gamma")
+            with pytest.raises(Conflict, match=r"machine of gamma runs.*did not answer"):
+                await cluster.run(FENCE_GAMMA)
+            assert asked(cluster) == []
+            assert not cluster.config.node(GAMMA).offline
+            cluster.resume("gamma")
+            await cluster.lose_power("gamma")
+            await cluster.run(FENCE_GAMMA)
+            assert asked(cluster) == [("power-off", "gamma"), ("power-status", "gamma")]
+
+    simulate(scenario())
+
+
 def test_a_candidate_that_is_given_up_has_another_in_its_place() -> None:
     async def scenario() -> None:
         async with simulated_cluster(nodes=4, candidates=3) as cluster:

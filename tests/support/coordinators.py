@@ -14,7 +14,7 @@ from coordinator.master.reign import reign
 from coordinator.nodes.calls import Nodes
 from coordinator.quorum.question import Mode, Word
 from tests.support.machine import Machine
-from tests.support.network import LOOPBACK, Line, Network, stranger
+from tests.support.network import LOOPBACK, Line, Network, sign_of_life, stranger
 from tests.support.process import Process
 
 
@@ -32,6 +32,7 @@ class Coordinator:
             machine.now,
             random,
             machine.paths.luxi_socket.parent,
+            is_alive=sign_of_life(network, machine),
         )
         shown = machine.shows()
         name = shown.peer.node if shown else NodeName(machine.name)  # it may have been renamed

@@ -122,6 +122,7 @@ class Machine:
         self.noded: Noded | None = None
         self.process = Process()
         self.boots = 0
+        self.has_power = True
         self.clock_is_off_s = 0.0
         self.has_hypervisor = True
         self._now = now
@@ -133,6 +134,7 @@ class Machine:
     async def start_noded(self) -> None:
         """Start noded as after a boot, or after it was killed."""
         self._life = life = _Life()
+        self.has_power = True
         self.process = Process()
         starting = self.process.start(self._start_noded(life), name=f"start noded on {self.name}")
         await asyncio.wait([starting])
@@ -198,7 +200,7 @@ class Machine:
     async def lose_power(self) -> None:
         """End noded and all guests."""
         # First the guests: nothing that noded does on its way down may be seen by them.
-        self._life.ended = True
+        self._life.ended, self.has_power = True, False
         self.drbd.lose_power()
         self.guests.power_off()
         self.volumes.lose_power()

@@ -9,7 +9,7 @@ still had to connect arrives only if its caller waits. A process that is gone re
 import asyncio
 import errno
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
@@ -24,6 +24,7 @@ from common.rpc.envelope import Envelope, read_headers
 from common.rpc.server import Reply
 from common.tasks import Background
 from common.tls.context import Peer
+from coordinator.nodes.sign_of_life import Address, IsAlive
 from noded.daemon.node import Node as Noded
 from tests.support.image import Identity
 
@@ -37,6 +38,7 @@ class Place(Protocol):
 
     name: str
     ip: str
+    has_power: bool
 
     @property
     def noded(self) -> Noded | None: ...
@@ -255,6 +257,16 @@ class Line:
 def stranger(network: Network, source: Place) -> Callable[[Node, bytes], Transport]:
     """Return what reaches nodes of no cluster from ``source``."""
     return lambda node, fingerprint: _StrangerLine(network, source, node, fingerprint)
+
+
+def sign_of_life(network: Network, source: Place) -> IsAlive:
+    """Return what looks from ``source`` whether machines run that are not cut off."""
+
+    async def is_alive(addresses: Collection[Address]) -> bool:
+        there = [ip for ip, _ in addresses if network.reaches(source.ip, ip)]
+        return any(network.place_at(ip).has_power for ip in there)
+
+    return is_alive
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from common.errors import Conflict, InvalidRequest, NodeFailure, Unreachable
 from common.messages import Order
 from common.model.node import Node
+from common.model.parameters import NodeParameters, settled
 from common.names import NodeName
 from common.noderpc.mastership import Ballot, Mastership
 from common.noderpc.programs import OobCommand, Programs
@@ -95,8 +96,10 @@ class FenceNode(Operation[None, FencePlan], kw_only=True):
 async def _check_is_cut_off(cluster: Cluster, node: Node) -> None:
     """See that the node is silent, and that it is the node that is cut off and not this master.
 
+    Where only its daemon is silent, its guests run and can be reached.
+
     Raises:
-        Conflict: it answers, or most nodes do not obey this master.
+        Conflict: it answers, its machine does, or most nodes do not obey this master.
     """
     config = cluster.config
     asked = [each for each in config.sorted_nodes() if not each.offline]
@@ -110,6 +113,12 @@ async def _check_is_cut_off(cluster: Cluster, node: Node) -> None:
             f"{node.name}” has it empty, and “gnt-node powercycle {node.name}” reboots it.",
             node=node.name,
         )
+    if await cluster.is_alive(_addresses(config, node)):
+        raise Conflict(
+            f"The machine of {node.name} runs and can be reached, and so may its guests; its noded "
+            f"does not answer, so look there: “systemctl status gantry-noded”. {silence.message}",
+            node=node.name,
+        )
     master = config.master().name
     heard = [each for each in answers.values() if isinstance(each, Ballot)]
     obedient = sum(ballot.master == master for ballot in heard)
@@ -121,13 +130,20 @@ async def _check_is_cut_off(cluster: Cluster, node: Node) -> None:
         )
 
 
+def _addresses(config: Config, node: Node) -> set[tuple[str, int]]:
+    """Return where a kernel would answer; also where a daemon that hangs has its queue full."""
+    layers = (config.cluster.ndparams, config.groups[node.group].ndparams, node.ndparams)
+    ports = (node.port, settled(NodeParameters, *layers).ssh_port)
+    return {(ip, port) for ip in (node.primary_ip, node.secondary_ip) if ip for port in ports}
+
+
 async def _switch_off(cluster: Cluster, plan: FencePlan, node: NodeName) -> None:
     """Take the power from a node, and return when it is known to have none.
 
     It may be back since this was planned, if another coordinator goes on with it.
 
     Raises:
-        Conflict: it answers, or most nodes do not obey this master.
+        Conflict: it answers, its machine does, or most nodes do not obey this master.
         NodeFailure: a program failed, or says after a while that it still has power.
     """
     await _check_is_cut_off(cluster, cluster.config.node(node))
