@@ -5,7 +5,7 @@ Source: RFC 9112, 7.1. Extensions of chunks and trailers are read over.
 
 import re
 
-MOST_CHUNKS = 4096  # each is work, however short it is
+MOST_CHUNKS = 4096  # and trailers: each is work, however short it is
 LONGEST_LINE = 256  # of a chunk's length, or of a trailer
 
 _IN_CHUNKS = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked[ \t]*(?=\r\n)", re.IGNORECASE)
@@ -61,13 +61,15 @@ class Chunks:
 
     def _take_line(self, line: bytes) -> bool:
         """Read a chunk's length, or a trailer; tell whether that was the end."""
+        self._chunks += 1
+        if self._chunks > MOST_CHUNKS:
+            raise ValueError("a body in chunks is too long")
         if self._is_trailer:
             return not line
         if (told := _LENGTH.fullmatch(line)) is None:
             raise ValueError("a chunk does not tell its length")
         length = int(told[1], 16)
-        self._chunks += 1
-        if len(self._body) + length > self._most or self._chunks > MOST_CHUNKS:
+        if len(self._body) + length > self._most:
             raise ValueError("a body in chunks is too long")
         self._is_trailer = not length
         self._left = length + 2 if length else 0

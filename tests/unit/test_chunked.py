@@ -62,6 +62,11 @@ def test_pieces_are_counted_however_short_they_are() -> None:
         Chunks(1 << 20).feed(b"1\r\na\r\n" * (MOST_CHUNKS + 1))
 
 
+def test_trailers_are_counted_like_pieces() -> None:
+    with pytest.raises(ValueError, match="too long"):
+        Chunks(1 << 20).feed(b"0\r\n" + b"a\r\n" * MOST_CHUNKS + b"\r\n")
+
+
 def test_only_chunks_alone_are_known_and_their_head_is_told_the_length() -> None:
     head = b"PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nX: y\r\n\r\n"
     assert is_in_chunks(head)
