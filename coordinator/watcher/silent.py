@@ -16,8 +16,7 @@ from coordinator.watcher.decide import spoken
 
 SILENCE_S = 300.0  # after which a node is thought to be dead; a reboot takes less
 AGAIN_S = 900.0  # between two attempts to switch one off
-# Somebody is at work on a node that is drained, and may have switched it off.
-IN_SERVICE = ["&", ["==", "offline", False], ["==", "drained", False]]
+IN_SERVICE = ["==", "offline", False]
 _FENCE = "OP_NODE_FENCE"
 
 
@@ -27,20 +26,21 @@ def fence_silent(now: float) -> Round:
     A switch or a whole room is then more likely than as many dead machines, and what is switched
     off in vain has its guests killed.
     """
-    fields = ["name", "silent_for", "ndp/oob_program"]
+    fields = ["name", "silent_for", "drained", "ndp/oob_program"]
     answer = rows((yield Request("Query", ("node", fields, IN_SERVICE))))
-    silent = [(name, for_s, program) for name, for_s, program in answer if for_s]
-    dead = [name for name, for_s, _ in silent if for_s >= SILENCE_S]
+    silent = [(name, *others) for name, *others in answer if others[0]]
+    # Somebody is at work on a node that is drained, and may have switched it off.
+    dead = [name for name, for_s, drained, _ in silent if for_s >= SILENCE_S and not drained]
     if not dead:
         return []
     if len(silent) > 1:
-        names = ", ".join(name for name, _, _ in silent)
+        names = ", ".join(name for name, *_ in silent)
         text = (
             f"Nodes {names} are silent at the same time, so none of them is switched off: look "
             "at the network, and mark those offline that are dead."
         )
         return [Told(Weight.WARNING, text)]
-    ((name, for_s, program),) = silent
+    ((name, for_s, _, program),) = silent
     if not program:
         text = (
             f"Node {name} has been silent for {spoken(for_s)}. Nothing switches its power "

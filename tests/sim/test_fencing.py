@@ -115,6 +115,24 @@ def test_no_node_is_switched_off_unless_it_is_allowed_nor_one_that_somebody_work
     simulate(scenario())
 
 
+def test_a_node_is_not_switched_off_while_one_that_is_drained_is_silent_too() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=5, candidates=2) as cluster:
+            await with_switches(cluster)
+            await cluster.run(ModifyCluster(maintain_node_health=True))
+            await cluster.run(ModifyNode(node_name=NodeName("delta"), drained=True))
+            cluster.network.isolate("gamma")
+            cluster.network.isolate("delta")
+            await watch_after(cluster, 0.0)
+            await watch_after(cluster, SILENCE_S + ROUND_S)
+            assert not attempts(cluster), "what they have in common may have failed"
+            await cluster.run(ModifyNode(node_name=NodeName("delta"), offline=True, force=True))
+            await watch_after(cluster, ROUND_S)
+            assert len(attempts(cluster)) == 1
+
+    simulate(scenario())
+
+
 def test_a_master_that_is_cut_off_from_most_nodes_switches_nobody_off() -> None:
     async def scenario() -> None:
         async with simulated_cluster(nodes=4, candidates=1) as cluster:

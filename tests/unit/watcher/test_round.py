@@ -325,11 +325,19 @@ def test_only_a_node_that_alone_has_been_silent_for_long_is_switched_off() -> No
     cluster.fences = True
     long, lately, program = SILENCE_S, SILENCE_S - 1, "/etc/gantry/out-of-band/switch"
     cases: tuple[tuple[list[list[Any]], str], ...] = (
-        ([["alpha", 0, program], ["beta", lately, program]], ""),
-        ([["alpha", 0, program], ["beta", None, program]], ""),
-        ([["beta", long, program], ["gamma", 1, program]], "beta, gamma are silent at the same"),
-        ([["alpha", 0, ""], ["beta", long, ""]], "Nothing switches its power"),
-        ([["alpha", 0, ""], ["beta", long, program]], "beta has been silent for 5 minutes; job 40"),
+        ([["alpha", 0, False, program], ["beta", lately, False, program]], ""),
+        ([["alpha", 0, False, program], ["beta", None, False, program]], ""),
+        (
+            [["beta", long, False, program], ["gamma", 1, False, program]],
+            "beta, gamma are silent at the same",
+        ),
+        ([["beta", long, True, program]], ""),
+        ([["beta", long, False, program], ["gamma", long, True, program]], "beta, gamma are"),
+        ([["alpha", 0, False, ""], ["beta", long, False, ""]], "Nothing switches its power"),
+        (
+            [["alpha", 0, False, ""], ["beta", long, False, program]],
+            "beta has been silent for 5 minutes; job 40",
+        ),
     )
     for nodes, told in cases:
         cluster.nodes = nodes
