@@ -60,18 +60,17 @@ class VolumeFile:
         self._path = path
         self._read_at: tuple[int, int] | None = None  # its stamp and size
         self._volumes: tuple[Volume, ...] = ()
+        self._told_at = 0.0  # when the file was written that these are of, seconds since 1970
 
     def read(self) -> tuple[Volume, ...] | None:
         """Return the volumes; None if nobody has written them down lately."""
         try:
             found = self._path.stat()
-            if time.time() - found.st_mtime > OLDEST_S:
-                return None
             if (stamp := (found.st_mtime_ns, found.st_size)) != self._read_at:
                 self._volumes = parse_volumes(self._path.read_bytes())
-                self._read_at = stamp
+                self._read_at, self._told_at = stamp, found.st_mtime
         except OSError:
             return None
         except NodeFailure:
-            return self._volumes if self._read_at else None
-        return self._volumes
+            pass  # it is being written, or LVM has failed: what it told before is good for a while
+        return self._volumes if time.time() - self._told_at <= OLDEST_S else None

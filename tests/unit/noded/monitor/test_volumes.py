@@ -73,3 +73,21 @@ def test_the_file_is_read_when_it_has_changed_and_kept_while_it_is_written(tmp_p
     old = time.time() - OLDEST_S - 1
     os.utime(path, (old, old))
     assert names() is None, "it would be told as if it were so now"
+
+
+def test_volumes_are_not_told_for_ever_when_lvm_fails_and_leaves_half_a_file_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "volumes.json"
+    path.write_bytes(SAMPLE)
+    begin = path.stat().st_mtime
+    file = VolumeFile(path)
+    assert file.read()
+    for later_s, is_told in ((OLDEST_S - 1, True), (OLDEST_S + 1, False)):
+        path.write_bytes(b"")
+        os.utime(path, (begin + later_s, begin + later_s))
+        monkeypatch.setattr("noded.monitor.volumes.time.time", lambda: begin + later_s)  # noqa: B023
+        assert bool(file.read()) == is_told
+    path.write_bytes(SAMPLE)
+    os.utime(path, (begin + OLDEST_S + 2, begin + OLDEST_S + 2))
+    assert file.read(), "LVM answers again"
