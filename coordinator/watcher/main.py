@@ -11,7 +11,7 @@ from common.luxi.client import Client, NoCoordinator
 from common.paths import Paths
 from common.systemd import log_to_standard_error
 from coordinator.watcher.conversation import Round, Told, Weight
-from coordinator.watcher.round import one_round
+from coordinator.watcher.round import one_round, run_hooks
 
 log = logging.getLogger("gantry.watcher")
 
@@ -24,13 +24,15 @@ def main() -> int:
     log_to_standard_error("gantry-watcher", "%(message)s")
     try:
         with Client(str(Paths().luxi_socket)) as client:
-            told = hold(one_round(time.time(), heed_pause=not options.ignore_pause), client)
+            for talk in (one_round, run_hooks):
+                for weight, text in hold(
+                    talk(time.time(), heed_pause=not options.ignore_pause), client
+                ):
+                    log.log(_LEVELS[weight], "%s", text)
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 -- the journal gets a sentence, whatever it is
         return _failed(error)
-    for weight, text in told:
-        log.log(_LEVELS[weight], "%s", text)
     return 0
 
 

@@ -73,8 +73,18 @@ def one_round(now: float, *, heed_pause: bool = True) -> Round:
     )  # as the cluster is set
     if archived:
         told.append(Told(Weight.INFO, f"Archived {archived} jobs."))
-    failed = yield Request("RunWatcherHooks", ())  # last: they may take minutes
-    return [*told, *(Told(Weight.WARNING, text) for text in failed)]
+    return told
+
+
+def run_hooks(now: float, *, heed_pause: bool = True) -> Round:
+    """Have the operator's scripts run that follow a round, unless the watcher is to pause.
+
+    They may take minutes, so what was done in the round is told before.
+    """
+    (pause,) = yield Request("QueryConfigValues", (["watcher_pause"],))
+    if heed_pause and pause is not None and pause > now:
+        return []
+    return [Told(Weight.WARNING, text) for text in (yield Request("RunWatcherHooks", ()))]
 
 
 def _restart(now: float, *, drained: bool) -> Round:

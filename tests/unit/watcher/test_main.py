@@ -69,6 +69,19 @@ def test_what_it_orders_is_said(tmp_path: Path, coordinator: ScriptedCoordinator
     assert coordinator.submitted[0][0]["instance_name"] == "web7"
 
 
+def test_what_was_done_is_said_even_if_hooks_fail_then(
+    tmp_path: Path, coordinator: ScriptedCoordinator
+) -> None:
+    def fail() -> None:
+        raise Conflict("The cluster is read-only.")
+
+    coordinator.methods["AutoArchiveJobs"] = lambda age_s, patience_s: [3, 4]
+    coordinator.methods["RunWatcherHooks"] = fail
+    ran = run(tmp_path)
+    assert ran.returncode == Conflict.exit_code
+    assert ran.stderr == "Archived 3 jobs.\nThe cluster is read-only.\n"
+
+
 def test_where_no_coordinator_runs_it_ends_at_once_and_says_so(tmp_path: Path) -> None:
     ran = run(tmp_path)
     assert ran.returncode == 11
