@@ -2,6 +2,8 @@
 
 import datetime
 import ipaddress
+import os
+import ssl
 from collections.abc import Iterable
 
 from cryptography import x509
@@ -50,12 +52,12 @@ def make_pair(name: str, also: Iterable[str], now: float) -> str:
 
 
 def check_pair(pem: str, now: float) -> None:
-    """Refuse a text that is no key with its certificate, or whose certificate is over.
+    """Refuse a text that is no key with its certificate, or that servers cannot show clients.
 
     Certificates of those who signed it may follow it.
 
     Raises:
-        InvalidRequest: says what is missing.
+        InvalidRequest: says what is missing, or wrong.
     """
     try:
         key = serialization.load_pem_private_key(pem.encode(), password=None)
@@ -69,6 +71,23 @@ def check_pair(pem: str, now: float) -> None:
         raise InvalidRequest("The key in the file is not that of the first certificate in it.")
     if certificate.not_valid_after_utc.timestamp() <= now:
         raise InvalidRequest(f"The certificate ended at {certificate.not_valid_after_utc}.")
+    _check_usable(pem)
+
+
+def _check_usable(pem: str) -> None:
+    """Load it as a server does: OpenSSL judges more than its form, as how long keys have to be."""
+    file = os.memfd_create("certificate", os.MFD_CLOEXEC)  # a key is on no disk by this
+    try:
+        with open(file, "wb", closefd=False) as writer:
+            writer.write(pem.encode())
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(f"/proc/self/fd/{file}")
+    except ssl.SSLError as error:
+        raise InvalidRequest(
+            f"No server can use the certificate: {error.reason or error}. Is its key too short, or "
+            "its signature of a kind that is not trusted any more?"
+        ) from error
+    finally:
+        os.close(file)
 
 
 def _general_name(text: str) -> x509.GeneralName:

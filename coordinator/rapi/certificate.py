@@ -24,7 +24,8 @@ class ServerCertificate:
     """A key and a certificate in files, used anew when these have changed.
 
     Args:
-        places: where they may be; the first pair that is there counts.
+        places: where they may be; the first pair that is there counts, unless it cannot be used at
+            the start, when there is no former one.
         clients: certificates of who signs those of users; None asks for no certificate.
     """
 
@@ -32,13 +33,13 @@ class ServerCertificate:
         """Read the files.
 
         Raises:
-            InvalidRequest: they cannot be used.
+            InvalidRequest: none can be used.
         """
         self._places = places
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._seen = self._stamps()
-        self._load()
+        self._load_any()
         if clients is not None:
             self._trust(clients)
 
@@ -47,7 +48,7 @@ class ServerCertificate:
         try:
             if (seen := self._stamps()) != self._seen:
                 self._seen = seen
-                self._load()
+                self._load(self._pair)
                 log.info("using the certificate in %s from now on", self._pair.certificate)
         except InvalidRequest as error:
             log.warning("the former certificate stays in use: %s", error)
@@ -71,8 +72,17 @@ class ServerCertificate:
         except (OSError, ssl.SSLError) as error:
             raise InvalidRequest(f"Cannot use the certificates in {clients}: {error}.") from error
 
-    def _load(self) -> None:
-        pair = self._pair
+    def _load_any(self) -> None:
+        """Use the first that can be used: with another certificate it can be told what is wrong."""
+        *others, last = [pair for pair in self._places if pair.certificate.exists()]
+        for pair in others:
+            try:
+                return self._load(pair)
+            except InvalidRequest as error:
+                log.warning("another certificate is used: %s", error)
+        return self._load(last)
+
+    def _load(self, pair: Pair) -> None:
         try:
             self.context.load_cert_chain(*pair)
         except (OSError, ssl.SSLError) as error:

@@ -1,9 +1,14 @@
 """The REST interfaces of all candidates show clients the cluster's certificate, once it has one."""
 
 import asyncio
+import datetime
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
 
 from common.errors import InvalidRequest
 from common.tls.rest import make_pair
@@ -14,8 +19,28 @@ from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import BEGINNING
 
+
+def pair_with(key: rsa.RSAPrivateKey) -> str:
+    """Return a key and its certificate, as ``make_pair`` does, of another kind of key."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "weak.example.com")])
+    start = datetime.datetime.fromtimestamp(BEGINNING, datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name)
+        .public_key(key.public_key()).serial_number(7)
+        .not_valid_before(start).not_valid_after(start + datetime.timedelta(days=9))
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return (private + certificate.public_bytes(serialization.Encoding.PEM)).decode()
+
+
 MINE = make_pair("rest.example.com", (), BEGINNING)
 OTHER = make_pair("other.example.com", (), BEGINNING)
+WEAK = pair_with(rsa.generate_private_key(65537, 1024))
 KEY, CERTIFICATE = MINE.split("-----BEGIN CERT")[0], "-----BEGIN CERT" + MINE.split("BEGIN CERT")[1]
 
 
@@ -63,6 +88,7 @@ def test_candidates_show_what_an_operator_has_brought_until_there_is_another() -
         ({"rapi_certificate": CERTIFICATE}, "has to hold a private key"),
         ({"rapi_certificate": KEY + OTHER.split("-----END PRIVATE KEY-----\n")[1]},
          "is not that of the first certificate"),
+        ({"rapi_certificate": WEAK}, "No server can use the certificate: EE_KEY_TOO_SMALL"),
         ({"rapi_certificate": make_pair("old", (), BEGINNING - 4000 * 86_400)},
          "The certificate ended at 20"),
         ({}, "--new-rapi-certificate"),

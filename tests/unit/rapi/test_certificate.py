@@ -52,6 +52,21 @@ def test_the_clusters_certificate_goes_before_the_nodes_own_while_it_is_there(
     assert name_shown_by(server) == "alpha"
 
 
+def test_a_certificate_that_cannot_be_used_does_not_keep_the_interface_from_starting(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own, cluster = tmp_path / "rapi" / "rapi.pem", tmp_path / "certificate.pem"
+    ensure_certificate(own, "alpha")
+    cluster.write_text("nonsense")
+    server = ServerCertificate([Pair(cluster), Pair(own)])
+    assert name_shown_by(server) == "alpha"
+    assert f"Cannot use the certificate in {cluster}" in caplog.text
+    cluster.with_suffix(".new").write_text(make_pair("greek", (), time.time()))
+    cluster.with_suffix(".new").rename(cluster)
+    server.refresh()
+    assert name_shown_by(server) == "greek"
+
+
 def test_an_operators_key_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     head, begin, tail = make_pair("mine", (), time.time()).partition("-----BEGIN CERTIFICATE")
