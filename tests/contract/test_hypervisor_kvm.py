@@ -32,6 +32,7 @@ from tests.support.hypervisors import (
     KvmRig,
     goes_on,
     has_qemu,
+    move,
     report_of,
     run_kvm,
     state_of,
@@ -238,31 +239,56 @@ def test_a_guest_that_is_silent_when_it_is_to_go_on_does_so_once_it_answers(
     run_kvm(scenario)
 
 
+async def told_to_go_on(rig: KvmRig, caplog: pytest.LogCaptureFixture) -> asyncio.Task[None]:
+    """Have web1 on alpha answer again, whom a task that sleeps now is about to tell to go on."""
+    alpha = rig.nodes["alpha"]
+    rig.hang("alpha")
+    with pytest.raises(NodeFailure):
+        await alpha.go_on(WEB1)
+    await until(lambda: "still stands still" in caplog.text)
+
+    async def answers() -> bool:
+        return await state_of(alpha) is not GuestState.UNKNOWN
+
+    rig.wake("alpha")
+    await until(answers)
+    task: asyncio.Task[None] = alpha._going_on._telling[WEB1]  # type: ignore[attr-defined]
+    return task
+
+
 def test_a_guest_that_is_to_stand_still_anew_is_not_told_to_go_on_any_more(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(pulse, "ORDER_S", 0.2)
+    monkeypatch.setattr(going_on, "TELL_EVERY_S", 600.0)
 
     async def scenario(rig: KvmRig) -> None:
         alpha = rig.nodes["alpha"]
-
-        async def answers() -> bool:
-            return await state_of(alpha) is not GuestState.UNKNOWN
-
         await alpha.ensure_running(rig.spec(), ())
         await alpha.stand_still(WEB1)
-        rig.hang("alpha")
-        with pytest.raises(NodeFailure):
-            await alpha.go_on(WEB1)
-        (telling,) = alpha._going_on._telling.values()  # type: ignore[attr-defined]
-        await until(lambda: "still stands still" in caplog.text)
-        rig.wake("alpha")
-        await until(answers)
+        telling = await told_to_go_on(rig, caplog)
         await alpha.stand_still(WEB1)
         await asyncio.wait([telling])
         assert rig.home("alpha").stands_still
         await alpha.go_on(WEB1)
         await goes_on(rig, "alpha")
+
+    run_kvm(scenario)
+
+
+def test_a_guest_that_leaves_is_not_told_to_go_on_any_more(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(pulse, "ORDER_S", 0.2)
+    monkeypatch.setattr(going_on, "TELL_EVERY_S", 600.0)
+
+    async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        rig.home("alpha").stand_still()  # as when it hung before it was told to
+        telling = await told_to_go_on(rig, caplog)
+        await move(rig)
+        await asyncio.wait([telling])
+        assert telling.cancelled()
 
     run_kvm(scenario)
 

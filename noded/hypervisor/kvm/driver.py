@@ -275,6 +275,7 @@ class KvmHypervisor:
         home = self._home(instance)
         record = await self._in_state(home, "moved", GuestState.RUNNING, GuestState.MIGRATED)
         if not home.has_left:
+            self._going_on.leave(instance)
             await self._agents.thaw(home, record.name)  # else nobody would thaw it there
             what = f"the hypervisor parameters of {record.name}"
             manner = migration.Manner(from_builtins(parameters, KvmParameters, what=what), live)

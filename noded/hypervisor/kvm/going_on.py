@@ -32,7 +32,7 @@ class GoingOn:
                 self._telling[home.instance] = self._background.start(work, name=name)
 
     def leave(self, instance: InstanceId) -> None:
-        """Leave a guest alone that is to stand still anew."""
+        """Leave a guest alone that is to stand still anew, or to move."""
         if telling := self._telling.pop(instance, None):
             telling.cancel()
 
