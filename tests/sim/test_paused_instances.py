@@ -1,6 +1,7 @@
 """An instance that is started paused does nothing until somebody looks at it, or starts it."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -73,5 +74,26 @@ def test_what_is_on_an_offline_node_is_marked_to_be_started_on_request_only() ->
         await cluster.run(replace(order, ignore_offline_nodes=True))
         assert cluster.config.instance("web1").admin_state is AdminState.UP
         assert await state(cluster) == ["ERROR_nodeoffline", None]
+
+    tell(story)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"no_remember": True}, "is not marked: nothing is done with it"),
+        ({}, "web1 is only marked to be started."),
+        ({"startup_paused": True}, "with its own parameters, and not paused"),
+        ({"beparams": {"maxmem": 128}}, "with its own parameters, and not paused"),
+    ],
+)
+def test_what_is_not_done_on_an_offline_node_is_said(how: dict[str, Any], said: str) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+        order = StartInstance(instance_name=WEB1, ignore_offline_nodes=True)
+        job = await cluster.finished(await cluster.submit(replace(order, **how)))
+        assert any(said in entry.message for entry in job.ops[0].log)
+        marked = any("only marked" in entry.message for entry in job.ops[0].log)
+        assert marked is (cluster.config.instance("web1").admin_state is AdminState.UP)
 
     tell(story)

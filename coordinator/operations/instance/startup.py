@@ -10,7 +10,7 @@ from common.errors import Conflict
 from common.messages import Order
 from common.model.instance import AdminState, Instance, StateSource
 from common.model.node import NodeRef
-from common.names import InstanceId, NodeId
+from common.names import InstanceId, NodeId, NodeName
 from common.noderpc.instances import GuestSpec, Instances
 from common.noderpc.mirrors import Parted
 from coordinator.disks.holding import Handover
@@ -122,7 +122,8 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             beparams=read_backend(self.beparams),
         )
         if node.offline:
-            cluster.log(f"{node.name} is offline; {instance.name} is only marked to be started.")
+            for line in self._instead(instance, node.name):
+                cluster.log(line)
             return self._marking(cluster, instance, guest)
         found = await find_guest(cluster, instance, node)
         check_answers(found, instance, node)
@@ -156,6 +157,18 @@ class StartInstance(Operation[None, StartPlan], kw_only=True):
             paused=self.startup_paused,
             now=cluster.now(),
         )
+
+    def _instead(self, instance: Instance, node: NodeName) -> Iterator[str]:
+        """Say what is done with one whose node is offline."""
+        if self.no_remember:
+            yield f"{node} is offline, and {instance.name} is not marked: nothing is done with it."
+            return
+        yield f"{node} is offline; {instance.name} is only marked to be started."
+        if self.hvparams or self.beparams or self.startup_paused:
+            yield (
+                "It will be started with its own parameters, and not paused: what was said for "
+                "this start is not remembered."
+            )
 
     def _marking(self, cluster: Cluster, instance: Instance, guest: GuestSpec) -> StartPlan:
         return StartPlan(
