@@ -21,6 +21,7 @@ from noded.operating_systems.orders import Task
 from noded.operating_systems.output import keep
 from noded.operating_systems.sandbox import sandboxed
 
+MEET_S = 900.0  # for a copy; who would begin it may be gone, and disks are claimed meanwhile
 GRACE_S = 10  # to clear up, for a script that is told to end
 LARGEST_TASK = 4 << 20
 
@@ -35,11 +36,24 @@ def main() -> None:
     _Worker(task, reads, writes).run()
 
 
-def meet(stream: str, access: int) -> int:
-    """Open a pipe when somebody opens its other end; nobody comes to it after that."""
-    descriptor = os.open(stream, access | os.O_CLOEXEC)
-    Path(stream).unlink()
-    return descriptor
+def meet(stream: str, access: int, patience_s: float = MEET_S) -> int:
+    """Open a pipe when somebody opens its other end; nobody comes to it after that.
+
+    Raises:
+        TimeoutError: nobody has come.
+    """
+
+    def give_up(*_: Any) -> None:
+        raise TimeoutError("nobody has come to the other end of its stream")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, patience_s)
+    try:
+        return os.open(stream, access | os.O_CLOEXEC)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        Path(stream).unlink()
 
 
 class _Worker:
