@@ -19,7 +19,7 @@ from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.test.delay import Delay
 from coordinator.watcher.conversation import SOURCE, Told
 from coordinator.watcher.decide import ATTEMPTS, PAUSES_S
-from coordinator.watcher.round import one_round
+from coordinator.watcher.round import one_round, run_hooks
 from tests.sim.settings import GAMMA, WEB1, create, web1_half_moved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
@@ -30,18 +30,18 @@ ROUND_S = 30.0
 
 async def watch(cluster: SimulatedCluster, *, killed_after: int | None = None) -> list[Told]:
     """Hold a round with the master; or be killed with so many requests answered."""
-    conversation = one_round(cluster.now())
-    answer: Any = None
+    told: list[Told] = []
     answered = 0
-    try:
-        while answered != killed_after:
-            request = conversation.send(answer)
-            answer = await cluster.master.luxi(request.method, *request.args)
-            answered += 1
-    except StopIteration as end:
-        told: list[Told] = end.value
-        return told
-    return []
+    for talk in (one_round, run_hooks):
+        conversation, answer = talk(cluster.now()), None
+        try:
+            while answered != killed_after:
+                request = conversation.send(answer)
+                answer = await cluster.master.luxi(request.method, *request.args)
+                answered += 1
+        except StopIteration as end:
+            told += end.value
+    return told
 
 
 async def at_rest(cluster: SimulatedCluster) -> None:
