@@ -41,13 +41,26 @@ def test_what_programs_ask_runs_without_rights_on_every_candidate(standing: Stag
         assert elsewhere.startswith("503 ")
         assert "The master is alpha; ask there." in elsewhere
         assert "gantry_rapi_is_up_to_date 0" in fetched(beta, "https://beta:5080/metrics")
-        assert "gantry_node_processors 1" in fetched(beta, "http://beta:1815/metrics")
+        busy = "gantry_node_processors 1"  # told from the second look on
+        until(lambda: busy in fetched(beta, "http://beta:1815/metrics"), "two looks")
         for node in (alpha, beta):
             assert told_master(node) == "alpha"
     finally:
         alpha.run("gantry remove-rest-user story")
         for node in (alpha, beta):
             node.run(f"systemctl disable --now {units}", timeout_s=120)
+
+
+def test_who_tells_of_volumes_has_them_looked_at_by_who_may(standing: Stage) -> None:
+    beta = standing.beta
+    told = "http://beta:1815/1/report/storage/lv"
+    beta.run("lvcreate --yes --size 4M --name told gantry && systemctl start gantry-monitor")
+    try:
+        until(lambda: '"name":"told"' in fetched(beta, told).replace(": ", ":"), "the volume")
+        assert beta.run("systemctl show --property Result --value gantry-volumes") == "success\n"
+    finally:
+        beta.run("systemctl stop gantry-monitor && lvremove --yes gantry/told")
+    assert not beta.run("systemctl is-active gantry-volumes.timer || true").startswith("active")
 
 
 FIELDS = "?fields=name"
