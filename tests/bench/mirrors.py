@@ -16,7 +16,7 @@ from common.execute import Finished, execute
 from common.noderpc.disks import Access
 from noded.storage.drbd.linux import LinuxDrbd
 from noded.storage.lvm import lvm
-from tests.support import pairs
+from tests.support import drbd_pair
 from tests.support.drbd_pair import GROUP, DrbdPair
 from tests.support.pairs import whole
 
@@ -84,7 +84,7 @@ def measure(others: int) -> None:
                 taken.setdefault(what, []).append(await programs.counted(side.attach(access)))
 
     with (
-        mock.patch.object(pairs, "LinuxDrbd", partial(LinuxDrbd, programs.run)),
+        mock.patch.object(drbd_pair, "LinuxDrbd", partial(LinuxDrbd, programs.run)),
         mock.patch.object(lvm, "execute", programs.run),
     ):
         pair = DrbdPair()
