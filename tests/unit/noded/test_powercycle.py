@@ -72,8 +72,8 @@ def test_nothing_is_opened_imported_or_started_on_the_way(sysrq: Path) -> None:
 @pytest.mark.parametrize(
     ("allowed", "root", "why"),
     [
-        (True, "/tmp/alpha", "shares its machine with others"),
-        (False, "/tmp/alpha", "shares its machine with others"),
+        (True, "/srv/alpha", "shares its machine with others"),
+        (False, "/srv/alpha", "shares its machine with others"),
         (False, "", "without --allow-powercycle"),
     ],
 )

@@ -44,7 +44,7 @@ def test_the_machine_is_that_with_which_it_was_started() -> None:
 
 
 def test_a_node_chooses_no_file_and_no_program_of_another() -> None:
-    told = {"kernel_path": "/tmp/k", "kvm_path": "/tmp/q", "kvm_extra": "-S", "cpu_mask": "0"}
+    told = {"kernel_path": "/srv/k", "kvm_path": "/srv/q", "kvm_extra": "-S", "cpu_mask": "0"}
     assert as_it_runs(guest(), found(pinned=told)).parameters == guest().parameters
 
 
