@@ -11,6 +11,7 @@ from common.addresses import check_ip
 from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order
 from common.model.disk import Disk, Mode
+from common.model.disk_parameters import Reach
 from common.model.parameters import NicParameters, filled
 from common.names import MiB
 from common.units import parse_mib
@@ -18,6 +19,7 @@ from coordinator.disks.wish import DiskWish
 from coordinator.state.config import Config
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+_ACCESS: dict[object, Mode] = {"r": Mode.READ_ONLY, "w": Mode.READ_WRITE}
 _BOOLEANS: dict[object, bool] = {"yes": True, "no": False}
 AUTO = "auto"  # as a link: the cluster's
 _ASK = ("", AUTO, "generate")
@@ -61,9 +63,26 @@ class DiskEdit(Order):
         return replace(disk, **changes)
 
 
-def with_provider_parameters(disk: Any) -> Any:
-    """Gather what Ganeti's clients write among the rest of a disk: what its provider is told."""
-    if not isinstance(disk, dict) or not disk.get("provider"):
+def as_one_disk(told: Any) -> Any:
+    """Return what Ganeti's clients write of a disk in the words of ours.
+
+    Its ``access`` is two things: “r” and “w” are modes, and “kernelspace” is how guests reach
+    any disk here. What is neither is left, to be refused by its name.
+    """
+    if not isinstance(told, dict):
+        return told
+    disk, access = dict(told), told.get("access")
+    if isinstance(access, str) and access in _ACCESS and "mode" not in disk:
+        del disk["access"]
+        disk["mode"] = _ACCESS[access]
+    elif access == Reach.KERNEL:
+        del disk["access"]
+    return _with_provider_parameters(disk)
+
+
+def _with_provider_parameters(disk: dict[str, Any]) -> dict[str, Any]:
+    """Gather what is written among the rest of a disk: what its provider is told."""
+    if not disk.get("provider"):
         return disk
     known = {name: value for name, value in disk.items() if name in DiskRequest.__struct_fields__}
     others = {name: str(value) for name, value in disk.items() if name not in known}

@@ -19,7 +19,7 @@ from coordinator.operations.devices import (
     MOST_DISKS,
     DiskEdit,
     DiskRequest,
-    with_provider_parameters,
+    as_one_disk,
 )
 from coordinator.operations.instance.adoption import check_made_anew
 from coordinator.operations.instance.new_disk import new_disks
@@ -135,7 +135,9 @@ def changed_disks(
                 disks.insert(where, replace(found, template=None))
             case DiskAction.MODIFY:
                 where = find_device(disks, change.disk, kind="disk", name=name)
-                edit = from_builtins(change.values, DiskEdit, what="what a disk is to be")
+                edit = from_builtins(
+                    as_one_disk(change.values), DiskEdit, what="what a disk is to be"
+                )
                 disks[where] = edit.applied_to(disks[where])
             case DiskAction.REMOVE | DiskAction.DETACH as action:
                 where = find_device(disks, change.disk, kind="disk", name=name)
@@ -173,7 +175,7 @@ def find_attached(config: Config, values: dict[str, Any]) -> Disk:
 
 
 def _requested(kind: DiskKind, values: dict[str, Any]) -> DiskRequest:
-    wish = with_provider_parameters(values)
+    wish = as_one_disk(values)
     request = from_builtins(wish, DiskRequest, what="what a disk is to be")
     kind.check_wish(request)
     check_made_anew(kind, request)

@@ -28,9 +28,9 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import (
     DiskRequest,
     NicRequest,
+    as_one_disk,
     check_counts,
     check_macs,
-    with_provider_parameters,
 )
 from coordinator.operations.fields import (
     OS_SIZE,
@@ -180,7 +180,7 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
         disks = given.get("disks")
         if not isinstance(disks, list):
             return given
-        return given | {"disks": [with_provider_parameters(disk) for disk in disks]}
+        return given | {"disks": [as_one_disk(disk) for disk in disks]}
 
     def placement_request(self, cluster: Cluster) -> PlannedInstance:
         """Return the instance as it is placed: complete but for its nodes."""

@@ -19,7 +19,7 @@ from coordinator.disks.mirrors import mirrored
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.devices import DiskRequest
+from coordinator.operations.devices import DiskRequest, as_one_disk
 from coordinator.operations.fields import AllocatorOption, InstanceArgument
 from coordinator.operations.instance.adoption import check_made_anew
 from coordinator.operations.instance.place import Place, another_if_stale, named_place, place_of
@@ -173,7 +173,7 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
             if index >= len(disks):
                 raise NotFound(f"Instance {instance.name} has no disk {index}.")
             if values:
-                told = {"size": disks[index].size, "mode": disks[index].mode} | values
+                told = {"size": disks[index].size, "mode": disks[index].mode} | as_one_disk(values)
                 request = from_builtins(told, DiskRequest, what=f"what disk {index} is to be")
                 kind = kind_of(instance.disk_template)
                 kind.check_wish(request)

@@ -10,7 +10,7 @@ from common.names import ClusterId, ClusterName, NodeId
 from coordinator.operations.devices import (
     DiskRequest,
     NicRequest,
-    with_provider_parameters,
+    as_one_disk,
 )
 
 CLUSTER = Cluster(
@@ -53,12 +53,24 @@ def test_what_is_no_disk_is_refused(fields: dict[str, object], complaint: str) -
 
 def test_what_a_provider_is_told_may_be_among_the_rest() -> None:
     told = {"size": "1G", "provider": "shelf", "nas_ip": "192.0.2.9", "thin": True}
-    disk = _disk(**with_provider_parameters(told))
+    disk = _disk(**as_one_disk(told))
     assert (disk.size_mib, disk.provider) == (1024, "shelf")
     assert disk.provider_parameters == {"nas_ip": "192.0.2.9", "thin": "True"}
-    assert _disk(**with_provider_parameters(to_builtins(disk))) == disk, "as it is stored"
+    assert _disk(**as_one_disk(to_builtins(disk))) == disk, "as it is stored"
     for others in ({"size": "1G", "nas_ip": "192.0.2.9"}, "no disk", None):
-        assert with_provider_parameters(others) == others
+        assert as_one_disk(others) == others
+
+
+def test_access_is_a_mode_as_in_ganetis_first_papers() -> None:
+    assert _disk(**as_one_disk({"size": "1G", "access": "r"})).mode is Mode.READ_ONLY
+    assert _disk(**as_one_disk({"size": "1G", "access": "w"})).mode is Mode.READ_WRITE
+    assert as_one_disk({"mode": "ro", "access": "w"}) == {"mode": "ro", "access": "w"}
+
+
+def test_guests_reach_no_disk_past_the_kernel() -> None:
+    assert _disk(**as_one_disk({"size": "1G", "access": "kernelspace"})) == _disk(size="1G")
+    with pytest.raises(InvalidRequest, match="access"):
+        _disk(**as_one_disk({"size": "1G", "access": "userspace"}))
 
 
 @given(st.text(max_size=12))
