@@ -1,6 +1,6 @@
 """Real guests on images: what they are told, keep inside and grow, and what goes with them."""
 
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -37,13 +37,12 @@ class Images:
         self._kvm = kvm
         self.storages: dict[str, Storages] = {}
         self.images: dict[str, Qcow2Storage] = {}
-        for name, node in kvm.nodes.items():
+        for name in kvm.nodes:
             files = FileStorage(self._directories)
             made = Qcow2Storage(self._directories, files, GuestsImages(kvm.root / name / "run"))
             both = Storages({FileBacking: files, Qcow2Backing: made}, {})
             self.images[name], self.storages[name] = made, both
-            node._open_disk = both.open  # type: ignore[attr-defined]
-            node._launcher._open_disk = both.open  # type: ignore[attr-defined]
+            kvm.opening[name] = both.open
 
     async def make(self, number: int) -> DiskSpec:
         raw = self._kvm.disk(number)
@@ -71,7 +70,11 @@ def held(kvm: KvmRig) -> set[str]:
     found = kvm.home("alpha").process()
     assert found is not None
     with found:
-        return {each.readlink().name for each in Path(f"/proc/{found.pid}/fd").iterdir()}
+        names = set()
+        for each in Path(f"/proc/{found.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed just now
+                names.add(each.readlink().name)
+        return names
 
 
 def test_a_guest_on_an_image_goes_on_while_it_is_kept_and_what_is_kept_is_read() -> None:

@@ -6,6 +6,7 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Reception
 from noded.hypervisor.fake import FakeHypervisor
 from noded.hypervisor.fake_world import FakeWorld
-from noded.hypervisor.interface import Hypervisor, Surroundings, Tell
+from noded.hypervisor.interface import Hypervisor, OpenDisk, Surroundings, Tell
 from noded.hypervisor.kvm.disk_devices import device_name, node_name
 from noded.hypervisor.kvm.driver import PROGRAM, KvmHypervisor
 from noded.hypervisor.kvm.home import PASSABLE, Home
@@ -124,19 +125,21 @@ class KvmRig:
         self.rules.write_text(f"image {root}\n")
         self.image = root / "0.img"
         make_disk(self.image)
+        directories = Directories(local=str(root))
+        self.opening: dict[str, OpenDisk] = {}  # by node; what opens the disks of its guests
         for name in ADDRESSES:
             (root / name).mkdir()
+            self.opening[name] = FileStorage(lambda: directories).open
         self.nodes: dict[str, Hypervisor] = {name: self._new(name) for name in ADDRESSES}
 
     def _new(self, node: str) -> KvmHypervisor:
-        directories = Directories(local=str(self.root))
         return KvmHypervisor(
             Surroundings(
                 instances=self.root / node / "run",
                 identity=self.root / node,
                 address=ADDRESSES[node],
                 rules=self.rules,
-                open_disk=FileStorage(lambda: directories).open,
+                open_disk=partial(self._open, node),
             )
         )
 
@@ -174,6 +177,9 @@ class KvmRig:
                 for slot in range(NIC_SLOTS)
                 if f"nic{slot}" in devices
             }
+
+    def _open(self, node: str, disk: DiskSpec) -> int:
+        return self.opening[node](disk)
 
     def home(self, node: str, instance: InstanceId = WEB1) -> Home:
         return Home(self.root / node / "run", instance)
