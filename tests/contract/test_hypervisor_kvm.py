@@ -227,7 +227,7 @@ def test_a_guest_that_is_silent_when_it_is_to_go_on_does_so_once_it_answers(
         if is_new:
             await rig.restart_noded("alpha")
             preparing = asyncio.get_running_loop().create_task(rig.nodes["alpha"].prepare())
-            await until(lambda: bool(rig.nodes["alpha"]._going_on._telling))  # type: ignore[attr-defined]
+            await until(lambda: bool(rig.nodes["alpha"]._standstill._going_on._telling))  # type: ignore[attr-defined]
             preparing.cancel()  # which may still find out whether KVM works
             await asyncio.wait([preparing])
         else:
@@ -252,7 +252,7 @@ async def told_to_go_on(rig: KvmRig, caplog: pytest.LogCaptureFixture) -> asynci
 
     rig.wake("alpha")
     await until(answers)
-    task: asyncio.Task[None] = alpha._going_on._telling[WEB1]  # type: ignore[attr-defined]
+    task: asyncio.Task[None] = alpha._standstill._going_on._telling[WEB1]  # type: ignore[attr-defined]
     return task
 
 

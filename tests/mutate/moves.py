@@ -72,11 +72,11 @@ MOVES = (
     ),
     Fault(
         "remnant told to go on", "what has left never runs again, whatever noded had it do before",
-        "noded/hypervisor/kvm/driver.py",
+        "noded/hypervisor/kvm/standstill.py",
         "            case GuestState.RUNNING | GuestState.PAUSED:\n"
-        "                async with monitor(home.qmp_socket, _name(home)) as session:\n",
+        "                async with monitor(home.qmp_socket, name_of(home)) as session:\n",
         "            case GuestState.RUNNING | GuestState.PAUSED | GuestState.MIGRATED:\n"
-        "                async with monitor(home.qmp_socket, _name(home)) as session:\n",
+        "                async with monitor(home.qmp_socket, name_of(home)) as session:\n",
         ("tests/contract/test_guest_moves_kvm.py comes_back",),
     ),
     Fault(
