@@ -55,6 +55,15 @@ async def settle_nics(guest: Guest, wanted: GuestSpec) -> None:
     guest.spec = placed(replace(guest.spec, nics=wanted.nics, nic_slots=slots))
 
 
+def check_taps(guest: GuestSpec, taps: tuple[str, ...]) -> None:
+    """Refuse a guest that has not as many taps as nics."""
+    if len(taps) != len(guest.nics):
+        raise NodeFailure(
+            f"{guest.name} has {len(guest.nics)} nics and got {len(taps)} taps.",
+            instance=guest.name,
+        )
+
+
 async def _let_go(guest: Guest, what: str) -> None:
     if guest.state is not GuestState.RUNNING:
         raise Conflict(f"{guest.spec.name} is paused, and cannot let go of {what}; stop it first.")

@@ -6,7 +6,7 @@ from common.errors import Conflict, NodeFailure
 from common.names import TaskId
 from common.noderpc.instances import GuestState, Reception
 from noded.hypervisor.fake_guest import Guest, Phase, Transfer
-from noded.hypervisor.fake_world import FakeWorld
+from noded.hypervisor.fake_world import FakeWorld, now
 from noded.hypervisor.interface import Tell
 
 LOOK_EVERY_S = 0.2
@@ -45,9 +45,9 @@ class Moves:
         if not reception.port:
             raise NodeFailure(f"{guest.spec.name} is not being moved any more.")
         memory_s = guest.spec.memory / speed
-        guest.transfer = Transfer(move, host, reception, memory_s, _now(), _now())
+        guest.transfer = Transfer(move, host, reception, memory_s, now(), now())
         if not live:
-            guest.stand_still(_now())
+            guest.stand_still(now())
         return guest.transfer
 
     async def follow(self, guest: Guest, transfer: Transfer, tell: Tell) -> None:
@@ -60,14 +60,14 @@ class Moves:
                 await asyncio.sleep(ANSWER_S)
                 guest.check_answers()
                 continue
-            if _now() - transfer.next_at > STALLED_AFTER_S:
-                guest.break_off("it stood still", _now())
+            if now() - transfer.next_at > STALLED_AFTER_S:
+                guest.break_off("it stood still", now())
                 return
-            share = transfer.share(_now())
+            share = transfer.share(now())
             left = round(guest.spec.memory * (1 - share))
             tell(f"{left} of {guest.spec.memory} MiB left", share)
             # A little longer, since a clock that is large swallows what is very small.
-            due_s = transfer.next_at - _now()
+            due_s = transfer.next_at - now()
             await asyncio.sleep(min(LOOK_EVERY_S, due_s + TICK_S) if due_s > 0 else LOOK_EVERY_S)
 
     def settle(self, guest: Guest) -> None:
@@ -77,22 +77,22 @@ class Moves:
 
     def _may_go_on(self, guest: Guest, transfer: Transfer) -> bool:
         """Tell whether the next step can be taken now; break off a move that cannot go on."""
-        if _now() < transfer.next_at or guest.hung_at is not None:
+        if now() < transfer.next_at or guest.hung_at is not None:
             return False
         if not self._world.reaches(self._address, transfer.host):
-            guest.break_off("the network between the nodes is broken", _now())
+            guest.break_off("the network between the nodes is broken", now())
             return False
         if transfer.phase is Phase.CONNECTING:
             transfer.target = self._meet(transfer)
         if transfer.target is None or not transfer.target.has_process:
             where = f"{transfer.host} port {transfer.reception.port}"
-            guest.break_off(f"nobody answers on {where}", _now())
+            guest.break_off(f"nobody answers on {where}", now())
             return False
         if guest.spec.slots.items() - transfer.target.spec.slots.items():
-            guest.break_off("the target's machine lacks a disk", _now())
+            guest.break_off("the target's machine lacks a disk", now())
             return False
         if guest.spec.nic_slots != transfer.target.spec.nic_slots:
-            guest.break_off("the target's machine has other nics", _now())
+            guest.break_off("the target's machine has other nics", now())
             return False
         return transfer.target.hung_at is None
 
@@ -123,7 +123,3 @@ def _advance(guest: Guest, transfer: Transfer) -> None:
             guest.off_at, target.off_at = None, guest.off_at
         case Phase.CONNECTING | Phase.MEMORY:
             pass
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -1,5 +1,6 @@
 """What the fake hypervisors of one cluster share: the wires between them."""
 
+import asyncio
 from collections.abc import Callable
 
 from noded.hypervisor.fake_guest import Guest
@@ -30,3 +31,8 @@ class FakeWorld:
         """Bring all transfers up to now."""
         for settle in self._machines:
             settle()
+
+
+def now() -> float:
+    """Return what the loop's clock shows, by which all guests live."""
+    return asyncio.get_running_loop().time()
