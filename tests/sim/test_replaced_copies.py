@@ -3,6 +3,7 @@
 import pytest
 
 from common.errors import Cancelled, Conflict, NoCapacity
+from common.model.disk_parameters import DrbdParameters
 from common.model.job import Job, Status
 from common.model.template import DiskTemplate
 from common.names import JobId, MiB
@@ -152,5 +153,17 @@ def test_several_nodes_that_lose_devices_at_once_are_left_to_an_operator() -> No
         await watch(cluster)  # and is not asked again at once
         await at_rest(cluster)
         assert len(repairs(cluster)) == 1
+
+    tell(story)
+
+
+def test_a_job_that_waits_for_a_short_copying_soon_sees_that_it_has_ended() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        disks = cluster.config.disks_of(cluster.config.instance("web1"))
+        copying_s = sum(disk.size for disk in disks) * 1024 / DrbdParameters().resync_rate
+        assert 1 < copying_s < 1.1  # as much of a second again would be the longest pause
+        began_s = cluster.now()
+        await cluster.run(ReplaceDisks(instance_name=WEB1, on_secondary=True))
+        assert cluster.now() - began_s < copying_s + 0.5
 
     tell(story)

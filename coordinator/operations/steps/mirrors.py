@@ -15,7 +15,7 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.disks import at_once, hold
 from coordinator.operations.steps.edits import note_copies
-from coordinator.operations.steps.syncing import LOOK_S, SOON_S, connected, wait_for_sync
+from coordinator.operations.steps.syncing import connected, pauses, wait_for_sync
 from coordinator.state.rows import Update
 from coordinator.state.state import State
 
@@ -195,15 +195,14 @@ def meet(
 
     async def look() -> None:
         await hold(cluster, guest, standby(*rest, home))
-        end, pause_s = cluster.steady() + MEET_S, SOON_S
+        end, pause = cluster.steady() + MEET_S, pauses()
         while True:
             reports = await cluster.call(Mirrors, home).status(disks=disks)
             pairs = zip(disks, reports, strict=True)
             parted[:] = [d.id for d, report in pairs if not is_linked(report)]
             if not parted or cluster.steady() >= end:
                 return
-            await cluster.sleep(pause_s)
-            pause_s = min(2 * pause_s, LOOK_S)
+            await cluster.sleep(next(pause))
 
     def note(state: State) -> Iterable[Update]:
         return note_copies(tuple(parted), now, behind=tuple(node.uuid for node in rest))(state)

@@ -1,5 +1,7 @@
 """Waiting until the copies of mirrored disks are equal, as far as there is hope for that."""
 
+from collections.abc import Iterator
+
 from common.errors import NodeFailure, Unreachable
 from common.model.node import Node, NodeRef
 from common.noderpc.disks import DiskSpec
@@ -19,10 +21,18 @@ from coordinator.disks.mirrors import (
 )
 from coordinator.operations.cluster_view import Cluster
 
-LOOK_S = 1.0  # between two looks at a copying
-SOON_S = 0.1  # between the first two looks whether nodes have met
+SOON_S = 0.1  # between the first two looks: mostly that is enough for nodes to meet and be equal
+LOOK_S = 1.0  # between two looks, at most
 TELL_S = 10.0  # between two lines about it in the job's log
 PATIENCE_S = 60.0  # with two nodes that do not reach each other, or one that does not answer
+
+
+def pauses() -> Iterator[float]:
+    """Yield how long to wait between one look and the next, without end: longer and longer."""
+    pause_s = SOON_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, LOOK_S)
 
 
 async def see_mirrored(cluster: Cluster, node: NodeRef, disk: DiskSpec) -> None:
@@ -31,7 +41,7 @@ async def see_mirrored(cluster: Cluster, node: NodeRef, disk: DiskSpec) -> None:
     Raises:
         NodeFailure: it has not, and does not get it.
     """
-    limit = cluster.steady() + PATIENCE_S
+    limit, pause = cluster.steady() + PATIENCE_S, pauses()
     while disk.ends:
         (report,) = await cluster.call(Mirrors, node).status(disks=(disk,))
         if is_whole(report):
@@ -41,7 +51,7 @@ async def see_mirrored(cluster: Cluster, node: NodeRef, disk: DiskSpec) -> None:
                 f"The second copy of what was written on {node} lacks some of it: the disk "
                 f"{in_words(report)} there."
             )
-        await cluster.sleep(LOOK_S)
+        await cluster.sleep(next(pause))
 
 
 async def wait_for_sync(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> None:
@@ -52,7 +62,7 @@ async def wait_for_sync(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> No
         Unreachable: the node has not answered for a while.
     """
     disks = mirrored(guest)
-    well, told = cluster.steady(), -TELL_S
+    well, told, pause = cluster.steady(), -TELL_S, pauses()
     while True:
         now = cluster.steady()
         try:
@@ -75,7 +85,7 @@ async def wait_for_sync(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> No
             if now - told >= TELL_S and (line := progress(reports)):
                 cluster.log(line)
                 told = now
-        await cluster.sleep(LOOK_S)
+        await cluster.sleep(next(pause))
 
 
 async def ask_mirrors(cluster: Cluster, node: Node) -> Told:
@@ -102,7 +112,7 @@ def _check_hope(guest: GuestSpec, node: NodeRef, reports: Reports) -> None:
 
 async def connected(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> Reports:
     """Return what a node says once it has found the other one."""
-    disks, since, pause_s = mirrored(guest), cluster.steady(), SOON_S
+    disks, since, pause = mirrored(guest), cluster.steady(), pauses()
     while True:
         reports = await cluster.call(Mirrors, node).status(disks=disks)
         if all(is_linked(report) for report in reports):
@@ -113,5 +123,4 @@ async def connected(cluster: Cluster, guest: GuestSpec, node: NodeRef) -> Report
                 "between the two.",
                 node=node.name,
             )
-        await cluster.sleep(pause_s)
-        pause_s = min(2 * pause_s, LOOK_S)
+        await cluster.sleep(next(pause))
