@@ -1,6 +1,6 @@
 """How many instances fit when they may be smaller where the first ones do not fit any more."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from common.record import replace
 from coordinator.allocator.packing.codes import Failure
@@ -46,23 +46,21 @@ def fill_in_tiers(start: Filling, demand: Instance, limit: int | None) -> Filled
 
 
 def _next_fitting(tried: list[_Try], demand: Instance) -> Instance | None:
-    """The next size that fits, or None; adds those in between that do not to ``tried``."""
+    """The next size that fits, or None; adds those in between that do not to ``tried``.
+
+    Of sizes that all nodes treat alike only the smallest: the others would become one that fits
+    by way of it.
+    """
     filling, smaller = tried[-1][1].filling, demand
-    worst = _worst(tried[-1][1].failures)
-    while True:
-        for size in _shrinking(smaller, worst):
-            count = filling.count(size)
-            if count.remains:
-                return size
-            tried.append((size, Filled(filling, count.failures), None))
-            if _worst(count.failures) is not worst:
-                break
-        last, result, _ = tried[-1]
-        worst = _worst(result.failures)
+    while not (count := filling.count(smaller)).remains:
+        worst = _worst(count.failures)
+        last = _last_alike(filling, smaller, worst)
+        tried.append((last, Filled(filling, count.failures), None))
         following = shrunk(last, worst)
         if following is None:
             return None
         smaller = following
+    return smaller
 
 
 def _another_way(tried: list[_Try], last: Filled) -> Filled | tuple[Filling, Instance, int | None]:
@@ -166,12 +164,15 @@ def _steps_alike(filling: Filling, demand: Instance, failure: Failure) -> int:
             return 1
 
 
-def _shrinking(demand: Instance, failure: Failure) -> Iterator[Instance]:
-    """An instance, then smaller and smaller ones."""
-    smaller: Instance | None = demand
-    while smaller is not None:
-        yield smaller
-        smaller = shrunk(smaller, failure)
+def _last_alike(filling: Filling, demand: Instance, failure: Failure) -> Instance:
+    """The smallest that comes out like an instance, which it becomes by one thing shrinking."""
+    if _has_own_way(filling, demand):
+        return demand
+    sizes = (
+        shrunk(demand, failure, steps)
+        for steps in range(_steps_alike(filling, demand, failure) - 1, 0, -1)
+    )
+    return next((size for size in sizes if size is not None), demand)
 
 
 def shrunk(demand: Instance, failure: Failure, steps: int = 1) -> Instance | None:

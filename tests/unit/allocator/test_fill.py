@@ -13,6 +13,7 @@ from coordinator.allocator.allocation.emptying import stuck_nodes
 from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
+from coordinator.allocator.packing import tiers
 from coordinator.allocator.packing.codes import Failure
 from coordinator.allocator.packing.fill import fill, keeps_rules, might_keep_rules
 from coordinator.allocator.packing.filling import Filling, Rules
@@ -95,6 +96,30 @@ def test_tiers_place_as_much_as_equal_ones_and_shrink_only(seed: int) -> None:
         assert smaller.memory <= larger.memory
         assert smaller.disk <= larger.disk
         assert smaller.vcpus <= larger.vcpus
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_instance_shrinks_past_sizes_treated_alike_to_where_single_steps_lead(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, filling = start(seed)
+    disk = MiB(rng.choice((40_000, 900_000)))
+    demand = replace(
+        wanted(rng, rng.choice((DiskTemplate.DRBD, DiskTemplate.PLAIN))),
+        memory=MiB(rng.choice((3000, 90_000))), disk=2 * disk, disks=(disk - 5000, disk + 5000),
+        vcpus=rng.choice((1, 40)),
+    )  # fmt: skip
+    counted: list[Instance] = []
+    ask = Filling.count
+    monkeypatch.setattr(Filling, "count", lambda *asked: (counted.append(asked[1]), ask(*asked))[1])
+    found = fill_in_tiers(filling, demand, None)
+    leaps = len(counted)
+    monkeypatch.setattr(tiers, "_has_own_way", lambda *_: True)  # then each counts for itself
+    single = fill_in_tiers(filling, demand, None)
+    assert found.failures == single.failures
+    assert found.filling.placed == single.filling.placed
+    steps = len(counted) - leaps
+    assert leaps <= (steps if steps < 300 else steps // 2)
 
 
 @pytest.mark.parametrize("template", [DiskTemplate.DRBD, DiskTemplate.PLAIN])
