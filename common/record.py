@@ -6,6 +6,8 @@ small request to an allocator does in all; these classes share their methods ins
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +28,13 @@ class _Declared(type):
         __blank__: the default of each field, by name; None where there is none.
         __required__: those without a default.
         __setters__: what sets each in an object.
+        __getter__: what gets all of them at once; None where there are fewer than two.
     """
 
     __blank__: dict[str, Any]
     __required__: frozenset[str]
     __setters__: tuple[Callable[[Any, Any], None], ...]
+    __getter__: attrgetter[Any] | None
 
     def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> _Declared:
         own = tuple(body.get("__annotations__", ()))
@@ -41,6 +45,7 @@ class _Declared(type):
         made.__blank__ = {field: defaults.get(field) for field in own}
         made.__required__ = frozenset(own) - defaults.keys()
         made.__setters__ = tuple(getattr(made, field).__set__ for field in own)
+        made.__getter__ = attrgetter(*own) if len(own) > 1 else None
         return made
 
 
@@ -86,7 +91,11 @@ def fields_of(kind: type[Record]) -> tuple[str, ...]:
 
 def values_of(record: Record) -> tuple[Any, ...]:
     """The values of a record's fields, in the same order."""
-    return tuple(getattr(record, name) for name in type(record).__blank__)
+    get = type(record).__getter__
+    if get is None:
+        return tuple(getattr(record, name) for name in type(record).__blank__)
+    values: tuple[Any, ...] = get(record)
+    return values
 
 
 def replace(record: T, /, **changes: Any) -> T:
