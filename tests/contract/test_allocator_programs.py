@@ -35,25 +35,23 @@ from coordinator.allocator.relocation.relocate import relocate
 from coordinator.allocator.request import Relocate
 from coordinator.iallocator.answers import Options
 from coordinator.iallocator.cluster import read_cluster
-from coordinator.iallocator.document import (
-    ask_for_move,
-    ask_for_place,
-    ask_for_places,
-)
 from coordinator.iallocator.fields import Fields
 from coordinator.iallocator.jsontext import parse
 from coordinator.iallocator.requests import EvacuationMode
 from coordinator.iallocator.response import read_allocations, read_moves, read_nodes, read_response
 from coordinator.operations.placement.allocators import AllocatorFailed, find_program
 from coordinator.operations.placement.built_in import place_here
-from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.fit import promise_of
 from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.message import message_of
+from coordinator.operations.placement.message import (
+    ask_for_move,
+    ask_for_places,
+    ask_to_place,
+    message_of,
+)
 from coordinator.operations.placement.moves import OffNodes, solve_here
 from coordinator.operations.placement.program import run_program
 from coordinator.operations.placement.promises import PlannedInstance
-from coordinator.operations.placement.space import nodes_but, shortages
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 from tests.support.disks import directory
@@ -179,10 +177,7 @@ async def check_same(program: Path, rng: Random, memory: int) -> None:
         # Of a lonely node ours does not ask that it could be emptied; hail does.
         look = random_look(rng, params={"static-kvm-node-memory": memory})
     new = _planned(rng, "new.x", next(iter(look.config.nodes.values())))
-    among = nodes_but(look, shortages(look, new.disks))
-    question = ask_for_place(
-        new.instance, demand_of(look.config, new, look.pool), new.disks, (), among=among
-    )
+    question = ask_to_place(look, new)
     try:
         chosen = list(place_here(look, new).nodes)
     except NoCapacity:
@@ -223,10 +218,7 @@ def test_debians_hail_places_many_as_our_engine_does() -> None:
             return False
         node = next(iter(look.config.nodes.values()))
         news = [_planned(rng, f"new{number}.x", node) for number in range(4)]
-        question = ask_for_places(
-            ask_for_place(new.instance, demand_of(look.config, new, look.pool), new.disks, ())
-            for new in news
-        )
+        question = ask_for_places(ask_to_place(look, new) for new in news)
         told = await run_program(
             Path(str(HAIL)), ["--static-kvm-node-memory=0"], message_of(look, question)
         )
@@ -262,7 +254,7 @@ def test_debians_hail_evacuates_as_our_engine_does() -> None:
         )
         answer = read_response(told)
         assert answer.success
-        assert read_moves(answer) == solve_here("hail", look, question, Options())
+        assert read_moves(answer) == solve_here(look, question, Options())
 
     async def all_of_them() -> None:
         for seed in range(25):

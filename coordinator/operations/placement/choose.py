@@ -1,29 +1,22 @@
-"""Have nodes chosen and promise what they give, and tell the job's log.
+"""Have an allocator choose nodes for one instance."""
 
-Looking takes time; choosing and promising are one thing, with nothing in between. What was
-chosen is checked once more under the job's locks, on new reports of the nodes.
-"""
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from common.errors import Conflict, GntError, NoCapacity
+from common.errors import Conflict
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node, NodeRef
-from common.names import InstanceName, NodeId, NodeName
+from common.names import InstanceName, NodeName
+from coordinator.iallocator.response import Response, read_nodes
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.placement.allocators import (
-    AllocatorFailed,
-    find_program,
-    first_success,
-)
+from coordinator.operations.placement.allocators import AllocatorFailed
+from coordinator.operations.placement.asking import Question, ask, check_usable
 from coordinator.operations.placement.built_in import place_here, request_for
-from coordinator.operations.placement.external import ask_program, failed
 from coordinator.operations.placement.fit import promise_of
-from coordinator.operations.placement.look import MAX_AGE_S, Look, look_for
-from coordinator.operations.placement.promises import PlannedInstance, Promise
+from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.promises import PlannedInstance, Promise, naming
 from coordinator.operations.placement.secondary import choose_secondary, promise_of_secondary
 from coordinator.operations.placement.space import Shortage, shortages
 from coordinator.operations.specs import backend
@@ -42,21 +35,8 @@ class Chosen(NamedTuple):
     nodes: tuple[NodeRef, ...]
 
 
-class _Found(NamedTuple):
-    """What the built-in allocator found: nodes, and what the curious are told of the choice."""
-
-    nodes: tuple[NodeName, ...]
-    details: tuple[str, ...] = ()
-
-
-class _Question(NamedTuple):
-    """One question, as each allocator is asked, and what follows from its answer."""
-
-    instance: Instance
-    disks: Sequence[Disk]
-    choose: Callable[[Look], _Found]  # of the built-in one
-    message: Callable[[Look], dict[str, Any]]  # for a program
-    promise: Callable[[Look, Sequence[Node]], Promise]
+_Answer = tuple[Sequence[str], Iterable[str]]  # nodes, and what the curious are told of the choice
+_Request = Callable[[Look], dict[str, Any]]  # what a program is asked
 
 
 async def place_new(
@@ -72,16 +52,15 @@ async def place_new(
         NotFound: there is no such allocator.
     """
 
-    def choose(look: Look) -> _Found:
+    def here(look: Look) -> _Answer:
         from coordinator.allocator.allocation.explain import parts_of
         from coordinator.allocator.model.cluster_model import model_of
 
         found, request = place_here(look, planned), request_for(look, planned, None)
         parts = parts_of(model_of(look.snapshot), request, found.nodes)
-        lacking = shortages(look, planned.disks)
-        return _Found(found.nodes, tuple(_details(found, parts, lacking)))
+        return found.nodes, _details(found, parts, shortages(look, planned.disks))
 
-    def message(look: Look) -> dict[str, Any]:
+    def request(look: Look) -> dict[str, Any]:
         from coordinator.operations.placement.message import ask_to_place
 
         return ask_to_place(look, planned)
@@ -92,9 +71,12 @@ async def place_new(
                 raise AllocatorFailed(f"{node.name} was chosen, and is not in the group asked for.")
         return promise_of(look.config, planned, nodes)
 
-    question = _Question(planned.instance, planned.disks, choose, message, promise)
     cluster.promise(naming(planned))
-    return await _ask(cluster, allocators, question)
+    template = planned.instance.disk_template
+    return await _choose(
+        cluster, allocators, planned.instance, planned.disks, here, request, promise,
+        count=template.traits.nodes,
+    )  # fmt: skip
 
 
 async def place_elsewhere(
@@ -107,25 +89,20 @@ async def place_elsewhere(
         AllocatorFailed, NotFound: as ``place_new``.
     """
 
-    def choose(look: Look) -> _Found:
+    def here(look: Look) -> _Answer:
         from coordinator.allocator.relocation.relocate import relocate
         from coordinator.allocator.request import Relocate
 
         found = relocate(look.snapshot, Relocate(instance=InstanceName(instance.name)))
-        return _Found(found.nodes, tuple(_details(found)))
-
-    def message(look: Look) -> dict[str, Any]:
-        from coordinator.iallocator.document import ask_for_move
-
-        home = look.config.nodes[instance.primary_node].name
-        return ask_for_move(instance, look.config.disks_of(instance), home)
+        return found.nodes, _details(found)
 
     def promise(look: Look, nodes: Sequence[Node]) -> Promise:
         (node,) = nodes
         return Promise(instance.uuid, node.uuid, backend(look.config, instance).maxmem)
 
-    disks = cluster.config.disks_of(instance)
-    return await _ask(cluster, allocators, _Question(instance, disks, choose, message, promise))
+    disks, home = cluster.config.disks_of(instance), cluster.config.nodes[instance.primary_node]
+    request = _to_move(instance, disks, home)
+    return await _choose(cluster, allocators, instance, disks, here, request, promise)
 
 
 async def place_secondary(
@@ -147,89 +124,57 @@ async def place_secondary(
             instance=instance.name,
         )
 
-    def choose(look: Look) -> _Found:
-        return _Found(choose_secondary(look, instance, disks))
+    def here(look: Look) -> _Answer:
+        return choose_secondary(look, instance, disks), ()
 
-    def message(look: Look) -> dict[str, Any]:
-        from coordinator.iallocator.document import ask_for_move
-
-        return ask_for_move(instance, disks, look.config.nodes[others[0]].name)
-
-    def promise(look: Look, nodes: Sequence[Node]) -> Promise:  # noqa: ARG001
+    def promise(_: Look, nodes: Sequence[Node]) -> Promise:
         return promise_of_secondary(instance, disks, nodes[0])
 
-    return await _ask(cluster, allocators, _Question(instance, disks, choose, message, promise))
+    request = _to_move(instance, disks, config.nodes[others[0]])
+    return await _choose(cluster, allocators, instance, disks, here, request, promise)
 
 
-async def _ask(cluster: Cluster, allocators: Sequence[str], question: _Question) -> Chosen:
-    async def attempt(name: str) -> Chosen:
-        program = find_program(name, cluster.placing.search_path)
-        if program is None:
-            return await _ask_built_in(cluster, name, question)
-        async with cluster.placing.turn:
-            look = await look_about(cluster, question.disks)
-            names = await ask_program(cluster, name, program, look, question.message(look))
-            chosen = _promised(cluster, name, look, question, names)
-        _tell_choice(cluster, question.instance, chosen)
-        return chosen
+def _to_move(instance: Instance, disks: Sequence[Disk], leaving: Node) -> _Request:
+    def request(_: Look) -> dict[str, Any]:
+        from coordinator.operations.placement.message import ask_for_move
 
-    return await first_success(allocators, attempt, cluster.log)
+        return ask_for_move(instance, disks, leaving.name)
+
+    return request
 
 
-async def _ask_built_in(cluster: Cluster, name: str, question: _Question) -> Chosen:
-    look = await look_about(cluster, question.disks)
-    try:
-        found = question.choose(look)
-    except NoCapacity:  # the reports may be a second old; nobody is refused for that
-        look = await look_about(cluster, question.disks, max_age_s=0.0)
-        try:
-            found = question.choose(look)
-        except NoCapacity as error:
-            raise failed(name, error.message, **error.detail) from error
-    chosen = _promised(cluster, name, look, question, found.nodes)
-    _tell_choice(cluster, question.instance, chosen)
-    for line in found.details:
-        cluster.log(line, detail=True)
-    return chosen
-
-
-def _promised(
-    cluster: Cluster, name: str, look: Look, question: _Question, names: Sequence[str]
+async def _choose(
+    cluster: Cluster,
+    allocators: Sequence[str],
+    instance: Instance,
+    disks: Sequence[Disk],
+    here: Callable[[Look], _Answer],
+    request: _Request,
+    promise: Callable[[Look, Sequence[Node]], Promise],
+    *,
+    count: int = 1,
 ) -> Chosen:
-    nodes = [look.config.node(node) for node in names]
-    cluster.promise(question.promise(look, nodes))
-    return Chosen(name, tuple(node.ref for node in nodes))
-
-
-def naming(planned: PlannedInstance) -> Promise:
-    """Return what has nodes tell of the pools of new disks, before there is a place to promise."""
-    return Promise(planned.instance.uuid, NodeId(""), disks=planned.disks)
-
-
-async def look_about(cluster: Cluster, disks: Sequence[Disk], max_age_s: float = MAX_AGE_S) -> Look:
-    """Look at the cluster and the pools that disks name; see ``look_and_tell``."""
-    look = await look_and_tell(cluster, max_age_s)
-    if not {pool for disk in disks for pool in disk.backing.pools} <= {*look.pools}:
-        look = await look_and_tell(cluster, max_age_s=0.0)  # asked before anybody named them
-    return look.about(disks)
-
-
-async def look_and_tell(cluster: Cluster, max_age_s: float = MAX_AGE_S) -> Look:
-    """Look at the cluster for a job, and say in its log which nodes do not answer."""
-    look = await look_for(cluster, max_age_s=max_age_s)
-    for uuid, facts in look.live.items():
-        if isinstance(facts, GntError) and uuid in look.config.nodes:
-            cluster.log(f"{look.config.nodes[uuid].name} is left out: {facts}")
-    return look
-
-
-def _tell_choice(cluster: Cluster, instance: Instance, chosen: Chosen) -> None:
+    """Have ``count`` nodes chosen; ``promise`` is what the instance takes of them."""
     # One that has no name yet goes by its UUID, and gets that under the locks.
     who = instance.name if str(instance.name) != instance.uuid else "without a name"
-    cluster.log(
-        f"Selected nodes for instance {who} via iallocator {chosen.allocator}: "
-        f"{', '.join(map(str, chosen.nodes))}"
+
+    def read(look: Look, response: Response) -> _Answer:
+        names = read_nodes(response, count)
+        check_usable(look.config, names)
+        return names, ()
+
+    question = Question[_Answer](
+        disks=disks,
+        here=here,
+        request=request,
+        read=read,
+        promises=lambda look, found: [promise(look, [look.config.node(n) for n in found[0]])],
+        places=lambda found: [(who, ", ".join(found[0]))],
     )
+    name, (nodes, details) = await ask(cluster, allocators, question)
+    for line in details:
+        cluster.log(line, detail=True)
+    return Chosen(name, tuple(cluster.config.node(node).ref for node in nodes))
 
 
 def _details(

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from common.model.disk import Disk
 from common.model.instance import AdminState
-from common.model.parameters import Layer
+from common.model.node import Node
+from common.model.parameters import Layer, NodeParameters, settled
 from common.model.policy import InstancePolicy, Spec
 from common.model.pool import Pool
 from common.model.template import DiskTemplate
@@ -76,6 +77,12 @@ def seen_policy(policy: InstancePolicy) -> policies.InstancePolicy:
 
 def _seen_spec(spec: Spec) -> policies.Spec:
     return policies.Spec(*(getattr(spec, name) for name in fields_of(policies.Spec)))
+
+
+def node_parameters(config: Config, node: Node) -> NodeParameters:
+    """Return the filled ``ndparams`` of a node."""
+    layers = (config.cluster.ndparams, config.groups[node.group].ndparams, node.ndparams)
+    return settled(NodeParameters, *layers)
 
 
 class _Entry(NamedTuple):

@@ -23,11 +23,21 @@ async def take_space(cluster: Cluster, planned: PlannedInstance, nodes: Sequence
         NoCapacity: says what is left.
         NodeFailure: a node does not answer.
     """
+    await take(cluster, promise_of_space(planned), nodes)
+
+
+async def take(cluster: Cluster, promise: Promise, nodes: Sequence[Node]) -> None:
+    """Promise what an instance will take, if all these nodes have the space on new reports.
+
+    Raises:
+        NoCapacity, NodeFailure: as ``take_space``.
+    """
+    assert promise.planned is not None
     await check_answer(cluster, nodes)
     look = await look_for(cluster)
     for node in nodes:
-        check_free_space(look, node, planned)
-    cluster.promise(promise_of_space(planned))
+        check_free_space(look, node, promise.planned)
+    cluster.promise(promise)
 
 
 async def take_space_beside(

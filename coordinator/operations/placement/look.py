@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from common.errors import NoCapacity
+from common.errors import GntError, NoCapacity
 from common.model.disk import Disk
 from common.noderpc.facts import NodeFacts
 from coordinator.locks.names import Owner
@@ -67,3 +67,14 @@ async def look_for(cluster: Cluster, *, max_age_s: float = MAX_AGE_S) -> Look:
     return await take_look(
         cluster.placing, lambda: cluster.config, but=cluster.owner, max_age_s=max_age_s
     )
+
+
+async def look_about(cluster: Cluster, disks: Sequence[Disk], max_age_s: float = MAX_AGE_S) -> Look:
+    """Look at the cluster and the pools that disks name; who does not answer is told in the log."""
+    look = await look_for(cluster, max_age_s=max_age_s)
+    if not {pool for disk in disks for pool in disk.backing.pools} <= {*look.pools}:
+        look = await look_for(cluster, max_age_s=0.0)  # asked before anybody named them
+    for uuid, facts in look.live.items():
+        if isinstance(facts, GntError) and uuid in look.config.nodes:
+            cluster.log(f"{look.config.nodes[uuid].name} is left out: {facts}")
+    return look.about(disks)

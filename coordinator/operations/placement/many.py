@@ -1,22 +1,16 @@
 """Have nodes chosen for many new instances in one go, each on what the others leave."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
-from common.errors import InvalidRequest, NoCapacity
+from common.errors import NoCapacity
+from coordinator.iallocator.response import Response, check_number, read_allocations
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.placement.allocators import find_program, first_success
+from coordinator.operations.placement.asking import Question, ask, check_usable
 from coordinator.operations.placement.built_in import place_by
-from coordinator.operations.placement.choose import look_about, naming
 from coordinator.operations.placement.demands import demand_of
-from coordinator.operations.placement.external import check_usable, nonsense, run
 from coordinator.operations.placement.fit import promise_of
 from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.promises import PlannedInstance, Promise
-
-if TYPE_CHECKING:
-    from coordinator.iallocator.response import Response
-
+from coordinator.operations.placement.promises import PlannedInstance, Promise, naming
 
 Nodes = tuple[str, ...]  # names, the primary one first
 
@@ -32,27 +26,17 @@ async def place_many(
         NoCapacity: nothing fits at all.
         AllocatorFailed, NotFound: a program did not do its work, or is not there.
     """
-    disks = [disk for one in wanted for disk in one.disks]
-    cluster.promise(*(naming(one) for one in wanted))
-
-    async def attempt(name: str) -> dict[str, Nodes]:
-        program = find_program(name, cluster.placing.search_path)
-        if program is None:
-            look = await look_about(cluster, disks)
-            chosen = _place_here(cluster, look, wanted)
-        else:
-            async with cluster.placing.turn:
-                look = await look_about(cluster, disks)
-                response = await run(cluster, name, program, look, _ask(look, wanted))
-                chosen = _read(name, look, response, wanted)
-        promises = (_promise(look, one, chosen) for one in wanted)
-        cluster.promise(*(promise for promise in promises if promise))
-        for instance, nodes in chosen.items():
-            where = ", ".join(nodes)
-            cluster.log(f"Selected nodes for instance {instance} via iallocator {name}: {where}")
-        return chosen
-
-    return await first_success(allocators, attempt, cluster.log)
+    cluster.promise(*map(naming, wanted))
+    question = Question[dict[str, Nodes]](
+        disks=[disk for one in wanted for disk in one.disks],
+        here=lambda look: _place_here(cluster, look, wanted),
+        request=lambda look: _request(look, wanted),
+        read=lambda look, response: _read(look, response, wanted),
+        promises=lambda look, chosen: _promises(look, wanted, chosen),
+        places=lambda chosen: [(name, ", ".join(nodes)) for name, nodes in chosen.items()],
+    )
+    _, chosen = await ask(cluster, allocators, question)
+    return chosen
 
 
 def _place_here(
@@ -80,34 +64,26 @@ def _place_here(
     return chosen
 
 
-def _ask(look: Look, wanted: Sequence[PlannedInstance]) -> dict[str, object]:
-    from coordinator.iallocator.document import ask_for_places
-    from coordinator.operations.placement.message import ask_to_place
+def _request(look: Look, wanted: Sequence[PlannedInstance]) -> dict[str, object]:
+    from coordinator.operations.placement.message import ask_for_places, ask_to_place
 
     return ask_for_places(ask_to_place(look, planned) for planned in wanted)
 
 
-def _read(
-    name: str, look: Look, response: "Response", wanted: Sequence[PlannedInstance]
-) -> dict[str, Nodes]:
-    from coordinator.iallocator.response import check_number, read_allocations
-
+def _read(look: Look, response: Response, wanted: Sequence[PlannedInstance]) -> dict[str, Nodes]:
     count: dict[str, int] = {
         one.instance.name: one.instance.disk_template.traits.nodes for one in wanted
     }
-    try:
-        placed = dict(read_allocations(response).placed)
-        for instance, nodes in placed.items():
-            check_number(nodes, count.get(instance, 0))
-            for node in nodes:
-                check_usable(look.config, node)
-    except InvalidRequest as error:
-        raise nonsense(name, error) from error
+    placed = dict(read_allocations(response).placed)
+    for instance, nodes in placed.items():
+        check_number(nodes, count.get(instance, 0))
+        check_usable(look.config, nodes)
     return placed
 
 
-def _promise(look: Look, planned: PlannedInstance, chosen: Mapping[str, Nodes]) -> Promise | None:
-    nodes = chosen.get(planned.instance.name)
-    if nodes is None:
-        return None
-    return promise_of(look.config, planned, [look.config.node(node) for node in nodes])
+def _promises(
+    look: Look, wanted: Sequence[PlannedInstance], chosen: Mapping[str, Nodes]
+) -> Iterator[Promise]:
+    for one in wanted:
+        if nodes := chosen.get(one.instance.name):
+            yield promise_of(look.config, one, [look.config.node(node) for node in nodes])

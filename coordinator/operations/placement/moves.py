@@ -5,17 +5,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, InvalidRequest, NoCapacity
+from common.errors import Conflict, NoCapacity
 from common.model.group import Group
 from common.model.instance import Instance
 from common.names import MiB
 from coordinator.iallocator.answers import Moves, Options, Refused
-from coordinator.iallocator.document import ask_for_group, ask_to_evacuate
 from coordinator.iallocator.response import Response, read_moves
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.placement.allocators import find_program, first_success
-from coordinator.operations.placement.choose import look_and_tell
-from coordinator.operations.placement.external import check_usable, failed, nonsense, run
+from coordinator.operations.placement.asking import Question, ask, check_usable
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import backend
@@ -42,6 +39,8 @@ class OffNodes(NamedTuple):
 
     def message(self) -> Opcode:
         """Return the question as a program is asked."""
+        from coordinator.operations.placement.message import ask_to_evacuate
+
         return ask_to_evacuate(self.instances, self.mode)
 
 
@@ -61,6 +60,8 @@ class ToGroups(NamedTuple):
 
     def message(self) -> Opcode:
         """Return the question as a program is asked."""
+        from coordinator.operations.placement.message import ask_for_group
+
         return ask_for_group(self.instances, self.groups)
 
 
@@ -108,36 +109,24 @@ async def plan_moves(
         NoCapacity: not all can be moved; says which cannot, and why.
         AllocatorFailed, NotFound: a program did not do its work, or is not there.
     """
-
-    async def attempt(name: str) -> Moves:
-        program = find_program(name, cluster.placing.search_path)
-        if program is None:
-            look = _about(await look_and_tell(cluster), question)
-            options = Options(ignore_soft_errors=ignore_soft_errors)
-            moves = solve_here(name, look, question, options)
-            _check_all_moved(name, moves)
-            cluster.promise(*promises_of(look.config, moves))
-        else:
-            async with cluster.placing.turn:
-                look = _about(await look_and_tell(cluster), question)
-                response = await run(cluster, name, program, look, question.message())
-                moves = _read(name, look, response)
-                cluster.promise(*promises_of(look.config, moves))
-        for instance, group, nodes in moves.moved:
-            where = f"{', '.join(nodes)} (group {group})"
-            cluster.log(f"Selected nodes for instance {instance} via iallocator {name}: {where}")
-        return moves
-
-    return await first_success(allocators, attempt, cluster.log)
+    options = Options(ignore_soft_errors=ignore_soft_errors)
+    found = filter(None, map(cluster.config.find_instance, question.instances))
+    asked = Question[Moves](
+        disks=[disk for each in found for disk in cluster.config.disks_of(each)],
+        here=lambda look: _all_moved(solve_here(look, question, options)),
+        request=lambda _: question.message(),
+        read=lambda look, response: _all_moved(_read(look, response)),
+        promises=lambda look, moves: promises_of(look.config, moves),
+        places=lambda moves: [
+            (instance, f"{', '.join(nodes)} (group {group})")
+            for instance, group, nodes in moves.moved
+        ],
+    )
+    _, moves = await ask(cluster, allocators, asked)
+    return moves
 
 
-def _about(look: Look, question: MoveQuestion) -> Look:
-    """Return the look with the space of the pool that the instances in question take most of."""
-    found = filter(None, map(look.config.find_instance, question.instances))
-    return look.about([disk for each in found for disk in look.config.disks_of(each)])
-
-
-def solve_here(name: str, look: Look, question: MoveQuestion, options: Options) -> Moves:
+def solve_here(look: Look, question: MoveQuestion, options: Options) -> Moves:
     """Ask the built-in allocator.
 
     Raises:
@@ -148,7 +137,7 @@ def solve_here(name: str, look: Look, question: MoveQuestion, options: Options) 
     try:
         found = solve(look.snapshot, question.request(look.snapshot), options)
     except Refused as error:
-        raise failed(name, str(error)) from error
+        raise NoCapacity(str(error)) from error
     moves: Moves = found.result
     return moves
 
@@ -161,25 +150,18 @@ def _new_nodes(config: Config, instance: str, nodes: Sequence[str]) -> Sequence[
     return [nodes[0] if nodes else "", *others]
 
 
-def _read(name: str, look: Look, response: Response) -> Moves:
-    try:
-        moves = read_moves(response)
-        for instance, _, nodes in moves.moved:
-            for node in _new_nodes(look.config, instance, nodes):
-                check_usable(look.config, node)
-    except InvalidRequest as error:
-        raise nonsense(name, error) from error
-    _check_all_moved(name, moves)
+def _read(look: Look, response: Response) -> Moves:
+    moves = read_moves(response)
+    for instance, _, nodes in moves.moved:
+        check_usable(look.config, _new_nodes(look.config, instance, nodes))
     return moves
 
 
-def _check_all_moved(name: str, moves: Moves) -> None:
+def _all_moved(moves: Moves) -> Moves:
     if moves.failed:
         reasons = "; ".join(f"{instance}: {why}" for instance, why in moves.failed)
-        raise NoCapacity(
-            f"Can't compute nodes using iallocator '{name}': {reasons}",
-            failed=[instance for instance, _ in moves.failed],
-        )
+        raise NoCapacity(reasons, failed=[instance for instance, _ in moves.failed])
+    return moves
 
 
 def promises_of(config: Config, moves: Moves) -> tuple[Promise, ...]:

@@ -59,6 +59,11 @@ class Promise(NamedTuple):
         return tuple(pool for disk in named for pool in disk.pools)
 
 
+def naming(planned: PlannedInstance) -> Promise:
+    """Return what has nodes tell of the pools of new disks, before there is a place to promise."""
+    return Promise(planned.instance.uuid, NodeId(""), disks=planned.disks)
+
+
 class Promises:
     """All promises that stand, by who made them."""
 

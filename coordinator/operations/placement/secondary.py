@@ -11,11 +11,8 @@ from common.model.node import Node
 from common.names import MiB, NodeName
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.built_in import misses
-from coordinator.operations.placement.fit import (
-    check_answer,
-    check_free_space,
-)
-from coordinator.operations.placement.look import Look, look_for
+from coordinator.operations.placement.growth import take
+from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.space import nodes_but, shortages
 
@@ -70,12 +67,7 @@ async def take_secondary(
         NoCapacity: says what is missing.
         NodeFailure: it does not answer.
     """
-    await check_answer(cluster, [node])
-    look = await look_for(cluster)
-    promise = promise_of_secondary(instance, disks, node)
-    assert promise.planned is not None
-    check_free_space(look, node, promise.planned)
-    cluster.promise(promise)
+    await take(cluster, promise_of_secondary(instance, disks, node), [node])
 
 
 def promise_of_secondary(instance: Instance, disks: Sequence[Disk], node: Node) -> Promise:

@@ -9,14 +9,13 @@ from collections.abc import Iterable
 import numpy as np  # noqa: F401 -- its being there has the allocator use it
 
 from common.model.node import Node
-from common.model.parameters import NodeParameters, settled
 from common.model.pool import Pool
 from common.names import MiB, NodeId
 from common.noderpc.facts import NodeFacts
 from coordinator.allocator import snapshot as seen
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.disks.space import taken_by
-from coordinator.operations.placement.demands import seen_policy
+from coordinator.operations.placement.demands import node_parameters, seen_policy
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.placement.room import Room
 from coordinator.state.config import Config
@@ -66,12 +65,6 @@ def take_snapshot(room: Room, pool: Pool | None) -> Snapshot:
         tags=config.cluster.tags,
         policy=seen_policy(config.cluster.ipolicy),
     )
-
-
-def node_parameters(config: Config, node: Node) -> NodeParameters:
-    """Return the filled ``ndparams`` of a node."""
-    layers = (config.cluster.ndparams, config.groups[node.group].ndparams, node.ndparams)
-    return settled(NodeParameters, *layers)
 
 
 def _node(

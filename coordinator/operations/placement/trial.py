@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.placement.external import options_of
+from coordinator.operations.placement.asking import options_of
 
 
 async def answer_to(cluster: Cluster, program: Path | None, message: str) -> str:

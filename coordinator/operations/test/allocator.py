@@ -18,8 +18,8 @@ from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, argument, hidden, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for, find_program
-from coordinator.operations.placement.choose import look_about, naming
-from coordinator.operations.placement.promises import PlannedInstance
+from coordinator.operations.placement.look import look_about
+from coordinator.operations.placement.promises import PlannedInstance, naming
 from coordinator.operations.placement.trial import answer_to
 from coordinator.state.config import Config
 
@@ -107,30 +107,29 @@ class TryAllocator(Operation[None, TextPlan], kw_only=True):
         return plan.text  # nothing is done in any case
 
     async def _message(self, cluster: Cluster) -> str:
-        from coordinator.iallocator import document
-        from coordinator.operations.placement.message import ask_to_place, message_of
+        from coordinator.operations.placement import message
 
         if self.mode in (RequestType.ALLOCATE, RequestType.MULTI_ALLOCATE):
             planned = self._planned(cluster)
             cluster.promise(*map(naming, planned))
             look = await look_about(cluster, [disk for one in planned for disk in one.disks])
-            asked = [ask_to_place(look, one) for one in planned]
+            asked = [message.ask_to_place(look, one) for one in planned]
             is_one = self.mode is RequestType.ALLOCATE
-            return message_of(look, asked[0] if is_one else document.ask_for_places(asked))
+            return message.message_of(look, asked[0] if is_one else message.ask_for_places(asked))
         config = cluster.config
         if self.mode is RequestType.RELOCATE:
             instance = config.instance(self.name)
             disks = config.disks_of(instance)
-            request = document.ask_for_move(instance, disks, _leaves(config, instance))
-            return message_of(await look_about(cluster, disks), request)
+            request = message.ask_for_move(instance, disks, _leaves(config, instance))
+            return message.message_of(await look_about(cluster, disks), request)
         chosen = [config.instance(name) for name in self.instances or (self.name,)]
         names = list(dict.fromkeys(instance.name for instance in chosen))
         disks = tuple(disk for each in chosen for disk in config.disks_of(each))
         groups = [config.group(ref).uuid for ref in self.target_groups]
         look = await look_about(cluster, disks)
         if self.mode is RequestType.EVACUATE:
-            return message_of(look, document.ask_to_evacuate(names, self.evac_mode))
-        return message_of(look, document.ask_for_group(names, groups))
+            return message.message_of(look, message.ask_to_evacuate(names, self.evac_mode))
+        return message.message_of(look, message.ask_for_group(names, groups))
 
     def _planned(self, cluster: Cluster) -> list[PlannedInstance]:
         """Return the new instances that are asked about.

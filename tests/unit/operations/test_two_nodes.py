@@ -37,12 +37,13 @@ from coordinator.operations.instance.place import Place, named_place
 from coordinator.operations.placement.allocators import AllocatorFailed
 from coordinator.operations.placement.choose import place_new, place_secondary
 from coordinator.operations.placement.fit import check_still_fits
-from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.look import Look, look_for
 from coordinator.operations.placement.many import place_many
 from coordinator.operations.placement.moves import OffNodes, plan_moves, promises_of
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.secondary import promise_of_secondary, take_secondary
 from coordinator.operations.planned_moves import plan_of
+from coordinator.operations.registry import load_all
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -134,6 +135,19 @@ def test_a_program_is_told_the_group_and_has_to_keep_to_it(tmp_path: Path) -> No
     cluster, _ = cluster_of(configured(), ROOMY, ["gamma", "beta"], tmp_path)
     with pytest.raises(AllocatorFailed, match="gamma was chosen, and is not in the group"):
         asyncio.run(place_new(cluster, ["hail"], planned()._replace(group=GroupId("other"))))
+
+
+def test_a_program_that_leaves_an_instance_where_it_is_has_no_answer(tmp_path: Path) -> None:
+    program = tmp_path / "hail"
+    program.write_text("")
+    program.chmod(0o755)
+    there = planned("web1", ALPHA, BETA)
+    answer = [[], [["web1", "it likes it there"]], []]
+    cluster, seen = cluster_of(configured(there), ROOMY, answer, tmp_path)
+    with pytest.raises(NoCapacity, match="'hail': web1: it likes it there") as caught:
+        asyncio.run(plan_moves(cluster, ["hail"], OffNodes(("web1",), EvacuationMode.ALL)))
+    assert caught.value.detail == {"failed": ["web1"]}
+    assert not seen.promised
 
 
 def test_a_program_is_asked_for_two_nodes_and_has_to_name_two(tmp_path: Path) -> None:
@@ -236,6 +250,25 @@ def test_a_node_without_space_is_not_chosen_as_secondary() -> None:
     assert not seen.promised
 
 
+@pytest.mark.parametrize("evacuates", [False, True])
+def test_nobody_is_refused_a_node_for_a_report_that_is_a_second_old(evacuates: bool) -> None:
+    there = planned("web1", ALPHA, BETA)
+    cluster, seen = cluster_of(configured(there), {})
+
+    async def choose() -> None:
+        seen.live = ROOMY | {"gamma": facts(space=1023)}
+        await look_for(cluster)
+        seen.live = ROOMY
+        if evacuates:
+            question = OffNodes(("web1",), EvacuationMode.SECONDARY)
+            await plan_moves(cluster, ["hail"], question)
+        else:
+            await place_secondary(cluster, ["hail"], there.instance)
+
+    asyncio.run(choose())
+    assert seen.promised == [["alpha", "gamma"]]
+
+
 def test_only_one_secondary_node_is_replaced() -> None:
     there = planned("web1", ALPHA)
     cluster, _ = cluster_of(configured(there), ROOMY)
@@ -314,6 +347,7 @@ def test_the_job_that_makes_a_planned_second_copy_keeps_its_room() -> None:
     ((order,),) = plan_of(cluster, moves).jobs
     assert order.input["OP_ID"] == "OP_INSTANCE_REPLACE_DISKS"
     assert order.choice == Place(node=GAMMA.ref)
+    load_all()
     (promise,) = read_operation(dict(order.input)).intends(cluster, order.choice)
     look = Look(cluster.config, LIVE, (promise,))
     assert look.free_space(GAMMA, directory(FILES)) == 100_000 - 1024
