@@ -66,7 +66,8 @@ class Cluster(Entity, kw_only=True):
     overrides: tuple[Override, ...] = ()
     revoked_keys: tuple[KeyId, ...] = ()  # of nodes that were removed, the latest last
 
-    def revoking(self, key: KeyId) -> "Cluster":
+    def revoking(self, *keys: KeyId) -> "Cluster":
         """Return the cluster as it is when a certificate's key opens nothing any more."""
-        others = tuple(each for each in self.revoked_keys if each != key)
-        return replace(self, revoked_keys=(*others, key)[-MOST_REVOKED:]) if key else self
+        out = tuple(key for key in keys if key)
+        others = tuple(each for each in self.revoked_keys if each not in out)
+        return replace(self, revoked_keys=(*others, *out)[-MOST_REVOKED:]) if out else self

@@ -49,6 +49,7 @@ class Node(Entity, kw_only=True):
     secondary_ip: str = ""  # "": the primary one
     group: GroupId
     key: KeyId = KeyId("")  # of its certificate; "" if it joined under a version that kept none
+    next_key: KeyId = KeyId("")  # counts as well, while the node gets another one
     master_candidate: bool = False
     announced: bool = False  # about to become a candidate: nodes take its orders already
     offline: bool = False
@@ -62,3 +63,7 @@ class Node(Entity, kw_only=True):
     @property
     def ref(self) -> NodeRef:
         return NodeRef(uuid=self.uuid, name=self.name)
+
+    def is_known_by(self, key: KeyId) -> bool:
+        """Tell whether who shows a certificate of this node's name for ``key`` is the node."""
+        return not self.key or key in (self.key, self.next_key)

@@ -82,8 +82,14 @@ class Identity(NodeService, prefix="identity"):
 
     @rpc(timeout=15, safe_to_repeat=True)
     @abstractmethod
-    async def request(self) -> Request:
-        """Ask for a new certificate, for the key the node has."""
+    async def request(self, *, instead_of: KeyId | None = None) -> Request:
+        """Ask for a new certificate, for the key the node has, or for another one.
+
+        Args:
+            instead_of: the key that is to be replaced. A node that has it makes another one, the
+                same for each repeat, which it has in use as soon as it is given a certificate for
+                that; a node that has another one in use already asks for that.
+        """
 
     @rpc(timeout=15, safe_to_repeat=True)
     @abstractmethod
@@ -91,12 +97,12 @@ class Identity(NodeService, prefix="identity"):
         """Use a new certificate for all connections from now on.
 
         Args:
-            certificate: PEM.
+            certificate: PEM; for the key in use, or for the one that was asked to take its place.
             authority: whose signatures to trust from now on, PEM, one after the other; empty: as
                 before. Who shows another one has to leave.
 
         Raises:
-            InvalidRequest: it is not for this node's key, or not of this cluster.
+            InvalidRequest: it is for neither key of this node, or not of this cluster.
         """
 
     @rpc(timeout=15, safe_to_repeat=True)

@@ -12,13 +12,15 @@ class Roster(Order, omit_defaults=True):
 
     ``epoch`` and ``serial`` are of the state that the list was made from, and order lists by
     age. Where a key is empty, which is so for nodes that joined under an older version, any
-    certificate of that name counts. ``revoked`` are the keys of nodes that were removed: their
-    certificates are still signed by the cluster's authority, and open nothing any more.
+    certificate of that name counts. ``following`` are keys that count as well, of candidates that
+    are about to have another one. ``revoked`` are the keys of nodes that were removed, and former
+    ones: their certificates are still signed by the cluster's authority, and open nothing any more.
     """
 
     epoch: Epoch = Epoch(0)
     serial: Serial = Serial(0)
     candidates: dict[NodeName, KeyId] = {}
+    following: dict[NodeName, KeyId] = {}
     revoked: tuple[KeyId, ...] = ()
 
     @property

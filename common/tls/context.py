@@ -87,6 +87,15 @@ def load_identity(context: ssl.SSLContext, identity: Path) -> None:
         raise InvalidRequest(f"Cannot use the identity in {identity}: {error}.") from error
 
 
+def fit_together(certificate: Path, key: Path) -> bool:
+    """Tell whether both files are there, and the certificate is for that key."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError):
+        return False
+    return True
+
+
 def joining_server_context(key: Path, certificate: Path) -> ssl.SSLContext:
     """Serve with a certificate that is known by its fingerprint only, and ask for none."""
     context = _context(ssl.PROTOCOL_TLS_SERVER)

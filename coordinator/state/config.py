@@ -163,6 +163,11 @@ class Config(Objects):
         nodes = self.sorted_nodes()
         return {node.name: node.key for node in nodes if node.master_candidate or node.announced}
 
+    def obeyed_too(self) -> dict[NodeName, KeyId]:
+        """Return the keys that count as well, of those of them that are about to have another."""
+        following = {name: self.node(name).next_key for name in self.obeyed()}
+        return {name: key for name, key in following.items() if key}
+
     def master(self) -> Node:
         return self.node(self.cluster.master)
 

@@ -36,7 +36,10 @@ class KnownCandidates:
     def includes(self, peer: Peer) -> bool:
         """Tell whether ``peer`` is a candidate, by name and key."""
         key = self.roster.candidates.get(peer.node)
-        return key is not None and key in ("", peer.key)
+        return key is not None and peer.key in (
+            key or peer.key,
+            self.roster.following.get(peer.node),
+        )
 
     def has_revoked(self, peer: Peer) -> bool:
         """Tell whether ``peer`` shows the certificate of a node that was removed."""

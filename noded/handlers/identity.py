@@ -3,7 +3,7 @@
 import asyncio
 
 from common.errors import Conflict
-from common.names import NodeName, check_name
+from common.names import KeyId, NodeName, check_name
 from common.noderpc.confd import Confd
 from common.noderpc.identity import Identity, Request, Who
 from common.noderpc.instances import Instances
@@ -39,8 +39,9 @@ class IdentityHandlers(Identity):
     async def who(self) -> Who:
         return self._identity.who()
 
-    async def request(self) -> Request:
-        return Request(csr=await self._identity.renewal_request())
+    async def request(self, *, instead_of: KeyId | None = None) -> Request:
+        async with self._changing:  # the key that is asked for must not come into use meanwhile
+            return Request(csr=await self._identity.renewal_request(instead_of))
 
     async def renew(self, *, certificate: str, authority: str = "") -> None:
         async with self._changing:

@@ -1,6 +1,7 @@
 """Whether this node is in a cluster, by files that make it so.
 
-identity/    of a member: key, certificate, authority, membership.json; made whole by a rename
+identity/    of a member: key, certificate, authority, membership.json; made whole by a rename;
+             and the key that is to take that one's place: the certificate says which is in use
 joining/     of a node of no cluster: the temporary pair, and the key it will have as member
 join-token   what the operator carries to the cluster
 """
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.messages import Order, from_json, to_json
-from common.names import ClusterId, ClusterName, NodeId, NodeName
+from common.names import ClusterId, ClusterName, KeyId, NodeId, NodeName
 from common.noderpc.identity import Membership, Who
 from common.paths import Paths
 from common.tls.certificate import read_pem
@@ -26,6 +27,7 @@ from common.tls.context import (
     KEY,
     WrongTime,
     check_identity,
+    fit_together,
     joining_server_context,
     server_context,
 )
@@ -101,13 +103,7 @@ class IdentityStore:
         Raises:
             NodeFailure: the disk is full or broken.
         """
-        path = self._joining / NEXT_KEY
-        async with self._asking:  # a repeat must not make another key
-            known = path.read_text(encoding="ascii") if path.exists() else None
-            made = await self._keys.request(node, known)
-            if known is None:
-                await in_thread(write_durably, path, made.key.encode())
-        return made.csr
+        return await self._request(node, self._joining / NEXT_KEY)
 
     async def accept(self, membership: Membership) -> None:
         """Become a member; from the rename on, also after a crash.
@@ -126,19 +122,27 @@ class IdentityStore:
     def who(self) -> Who:
         """Say who this member is."""
         certificate = (self._identity / CERTIFICATE).read_text(encoding="ascii")
-        key = read_pem(certificate).key
+        key = self._key_in_use()
         return Who(node_uuid=self._as_member().node_uuid, key=key, certificate=certificate)
 
-    async def renewal_request(self) -> str:
-        """Ask for a new certificate for the key this member has; PEM."""
-        key = (self._identity / KEY).read_text(encoding="ascii")
-        return (await self._keys.request(self._as_member().node, key)).csr
+    async def renewal_request(self, instead_of: KeyId | None = None) -> str:
+        """Ask for a new certificate for the key this member has, or for another key; PEM.
+
+        Args:
+            instead_of: the key that is to be replaced; if it is in use, the other one is made,
+                unless it was before.
+        """
+        node = self._as_member().node
+        if instead_of == self._key_in_use():
+            return await self._request(node, self._identity / NEXT_KEY)
+        return await self._request(node, self._identity / KEY)
 
     async def renew(self, certificate: str, authority: str = "") -> None:
-        """Use another certificate for the same key from now on, and trust others if so told.
+        """Use another certificate from now on, and trust others if so told.
 
         Raises:
-            InvalidRequest: it is not for our key and name, or not of those that we are to trust.
+            InvalidRequest: it is not for our name and the key that we have in use, or the one that
+                is to take its place, or not of those that we are to trust.
         """
         node = self._as_member().node
         try:
@@ -165,6 +169,18 @@ class IdentityStore:
         await self._ensure_token()
         self.on_change()
 
+    async def _request(self, node: NodeName, path: Path) -> str:
+        """Ask for a certificate for the key in a file, which is made if it is not there; PEM."""
+        async with self._asking:  # a repeat must not make another key
+            known = _text_of(path)
+            made = await self._keys.request(node, known)
+            if known is None:
+                await in_thread(write_durably, path, made.key.encode())
+        return made.csr
+
+    def _key_in_use(self) -> KeyId:
+        return read_pem((self._identity / CERTIFICATE).read_text(encoding="ascii")).key
+
     def _as_member(self) -> Member:
         if self.member is None:
             raise Conflict("This node is in no cluster.")
@@ -181,6 +197,8 @@ class IdentityStore:
         except InvalidRequest as error:
             raise self._damaged(error) from error
         try:
+            if fit_together(self._identity / CERTIFICATE, self._identity / NEXT_KEY):
+                self._use_next_key()
             check_identity(self._identity, member.node)
         except WrongTime as error:
             # Others may refuse it, which is for the operator to see; but the guests that run
@@ -226,7 +244,13 @@ class IdentityStore:
         return member
 
     def _replace_certificate(self, node: NodeName, certificate: str, authority: str) -> None:
-        key = (self._identity / KEY).read_bytes()
+        has_next_key = read_pem(certificate).key != self._key_in_use()
+        path = self._identity / (NEXT_KEY if has_next_key else KEY)
+        if not path.exists():
+            raise InvalidRequest(
+                f"The certificate is for another key than {node} has, and it was asked for none."
+            )
+        key = path.read_bytes()
         known = (self._identity / AUTHORITY).read_text(encoding="ascii")
         wanted = authority or known
         check_identity(self._write_new(key, certificate, wanted), node)
@@ -236,7 +260,14 @@ class IdentityStore:
         files.insert(len(files) if known in wanted else 0, (CERTIFICATE, certificate))
         for name, text in files:
             write_durably(self._identity / name, text.encode())
+        if has_next_key:
+            self._use_next_key()  # or the next start does, by the certificate
         self._remove_unfinished()
+
+    def _use_next_key(self) -> None:
+        with explaining(f"replace {self._identity / KEY}"):
+            (self._identity / NEXT_KEY).rename(self._identity / KEY)
+            sync_directory(self._identity)
 
     def _keep_name(self, member: Member) -> None:
         check_identity(self._identity, member.node)
@@ -271,3 +302,8 @@ class IdentityStore:
 
     def _remove_unfinished(self) -> None:
         shutil.rmtree(self._unfinished, ignore_errors=True)
+
+
+def _text_of(path: Path) -> str | None:
+    """Return what a small file holds; None if there is none."""
+    return path.read_text(encoding="ascii") if path.exists() else None

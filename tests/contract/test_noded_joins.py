@@ -3,12 +3,13 @@
 import asyncio
 import ssl
 from collections.abc import Coroutine
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, Unreachable
 from common.messages import to_builtins
@@ -214,6 +215,36 @@ def test_a_certificate_is_renewed_under_open_connections(root: Path, cluster: Te
             after = await shown(node)
         async with served(root) as node:
             assert await shown(node) == after
+
+    run(scenario())
+
+
+def test_a_key_is_replaced_under_open_connections_and_the_former_one_is_not_believed(
+    root: Path, cluster: TestCluster
+) -> None:
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            async with cluster.caller() as nodes:
+                former = (await beta(node, nodes, Identity).who()).key
+                kept = node_connections(nodes)
+                for _ in range(2):  # a repeat changes nothing
+                    csr = (await beta(node, nodes, Identity).request(instead_of=former)).csr
+                    await beta(node, nodes, Identity).renew(certificate=cluster.issue(csr, "beta"))
+                assert node_connections(nodes) == kept  # it was never closed
+                after = (await beta(node, nodes, Identity).who()).key
+                assert after != former
+            for known, is_believed in (
+                ({"key": former}, False),
+                ({"key": former, "next_key": after}, True),
+                ({"key": after}, True),
+            ):
+                async with cluster.caller() as nodes:
+                    there = replace(node.as_object("beta"), **known)
+                    with nullcontext() if is_believed else pytest.raises(Unreachable):
+                        await nodes.service(Mastership, there).vote()
+        async with served(root) as node, cluster.caller() as nodes:  # after a restart
+            assert (await beta(node, nodes, Identity).who()).key == after
 
     run(scenario())
 

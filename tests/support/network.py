@@ -238,7 +238,7 @@ class Line:
         await self._pass_if_alive()
 
         async def arrive() -> Reply:
-            caller = _shake_hands(source, target, node.name, node.key)
+            caller = _shake_hands(source, target, node)
             return await _carry_out(target, call, envelope, caller, body)
 
         try:
@@ -305,19 +305,19 @@ def _noded(target: Place) -> Noded:
     return target.noded
 
 
-def _shake_hands(source: Place, target: Place, name: str, key: str) -> Peer:
+def _shake_hands(source: Place, target: Place, node: Node) -> Peer:
     """Do what TLS would: each side checks the other's certificate."""
     _noded(target)
     mine, theirs = source.shows(), target.shows()
     if (
         mine is None
         or theirs is None
-        or name not in theirs.names
+        or node.name not in theirs.names
         or theirs.issuer not in mine.trusted
         or mine.issuer not in theirs.trusted
-        or key not in ("", theirs.peer.key)
+        or not node.is_known_by(theirs.peer.key)
     ):
-        raise ssl.SSLCertVerificationError(f"the certificate is not {name}'s of this cluster")
+        raise ssl.SSLCertVerificationError(f"the certificate is not {node.name}'s of this cluster")
     return mine.peer
 
 

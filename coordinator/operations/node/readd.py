@@ -109,12 +109,13 @@ def _revoke(before: Node) -> Step:
 
     def unedit(state: State) -> list[Put]:
         cluster = state.config.cluster
-        kept = tuple(key for key in cluster.revoked_keys if key != before.key)
+        out = (before.key, before.next_key)
+        kept = tuple(key for key in cluster.revoked_keys if key not in out)
         return [Put(replace(cluster, revoked_keys=kept))]
 
     return record(
         f"revoke the former certificate of {before.name}",
-        lambda state: [Put(state.config.cluster.revoking(before.key))],
+        lambda state: [Put(state.config.cluster.revoking(before.key, before.next_key))],
         unedit,
     )
 
@@ -125,6 +126,7 @@ def _as(state: State, node: Node, key: KeyId) -> Node:
     return replace(
         present,
         key=key,
+        next_key=KeyId(""),
         offline=node.offline,
         drained=node.drained,
         mtime=node.mtime,

@@ -85,7 +85,7 @@ def remove_node(node: Node) -> Step:
 
     def edit(state: State) -> Iterable[Update]:
         check_master_stays(state.config, node, None)
-        return [Delete(node), Put(state.config.cluster.revoking(node.key))]
+        return [Delete(node), Put(state.config.cluster.revoking(node.key, node.next_key))]
 
     return record(f"remove {node.name} from the configuration", edit, point_of_no_return=True)
 

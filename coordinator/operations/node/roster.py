@@ -13,6 +13,7 @@ def roster_of(state: State) -> Roster:
         epoch=state.stamp.epoch,
         serial=state.stamp.serial,
         candidates=state.config.obeyed(),
+        following=state.config.obeyed_too(),
         revoked=state.config.cluster.revoked_keys,
     )
 

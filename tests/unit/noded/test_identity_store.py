@@ -18,7 +18,8 @@ from common.noderpc.roster import Roster
 from common.paths import Paths
 from common.tls.authority import issue, make_authority
 from common.tls.certificate import read_pem
-from common.tls.keys import KeyPair
+from common.tls.context import fit_together
+from common.tls.keys import KeyPair, make_key, make_request
 from noded.identity import own_token
 from noded.identity.keys import ChildKeyMaker, OwnKeyMaker
 from noded.identity.store import IdentityStore
@@ -169,6 +170,52 @@ def test_a_crash_while_renewing_leaves_one_of_the_two_certificates(
         operations += 1
     assert (tmp_path / "var/lib/gantry/identity/certificate.pem").read_text() == renewed
     assert not (tmp_path / "var/lib/gantry/identity.unfinished").exists()
+
+
+def test_a_crash_while_the_key_is_replaced_leaves_a_member_with_one_of_both(
+    tmp_path: Path, authority: KeyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fuse = Fuse(monkeypatch)
+    store = open_store(tmp_path)
+    simulate(store.prepare())
+    simulate(join(store, authority))
+    first = store.who().key
+    identity = tmp_path / "var/lib/gantry/identity"
+    requested: set[str] = set()
+    done, operations = False, 0
+
+    async def replace_key() -> None:
+        made = certificate(authority, await store.renewal_request(first))
+        requested.add(read_pem(made).key)
+        await store.renew(made)
+
+    while not done:
+        done = burn(fuse, operations, replace_key)
+        store = open_store(tmp_path)  # refuses what does not fit together
+        simulate(store.prepare())
+        assert store.who().key in (first, *requested)
+        assert fit_together(identity / "certificate.pem", identity / "key.pem")
+        operations += 1
+    assert operations > 5
+    assert {store.who().key} == requested, "a repeat has made a further key"
+    assert first not in requested
+    assert not (identity / "next-key.pem").exists()
+
+
+def test_a_certificate_for_a_key_that_was_not_asked_for_is_refused(
+    tmp_path: Path, authority: KeyPair
+) -> None:
+    store = open_store(tmp_path)
+    simulate(store.prepare())
+    simulate(join(store, authority))
+    before = store.who()
+    other = certificate(authority, make_request(make_key(), BETA))
+    with pytest.raises(InvalidRequest, match="it was asked for none"):
+        simulate(store.renew(other))
+    simulate(store.renewal_request(before.key))
+    with pytest.raises(InvalidRequest, match="Cannot use the identity"):
+        simulate(store.renew(other))
+    assert open_store(tmp_path).who() == before
 
 
 def test_a_crash_while_renaming_leaves_a_member_of_one_of_both_names(
