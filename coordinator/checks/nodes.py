@@ -55,6 +55,12 @@ def check_certificates(seen: Seen) -> Iterator[Finding]:
                 "it is learnt as soon as the node answers"
             )
             yield Finding("ECLUSTERCLIENTCERT", "node", node.name, message, Severity.WARNING)
+        if node.next_key:
+            message = (
+                "is about to have another key, and both count until “gnt-cluster renew-crypto "
+                f"--new-node-keys --nodes {node.name}” has been through"
+            )
+            yield Finding("ECLUSTERCLIENTCERT", "node", node.name, message, Severity.WARNING)
         end = report.facts.certificate_end
         left_s = CERTIFICATE_WARNING_S if end is None else end - report.asked_at
         if left_s < CERTIFICATE_WARNING_S:
@@ -101,19 +107,17 @@ def check_obedience(seen: Seen) -> Iterator[Finding]:
 def check_rosters(seen: Seen) -> Iterator[Finding]:
     """Name nodes that take orders of others than the candidates, or open to who is out."""
     candidates, revoked = seen.config.obeyed(), seen.config.cluster.revoked_keys
+    following = seen.config.obeyed_too()
     for node, report in seen.answered():
         if missing := set(revoked) - set(report.roster.revoked):
             message = f"does not know that {len(missing)} certificate(s) are revoked"
             yield Finding("ENODESETUP", "node", node.name, message)
-        listed = report.roster.candidates
-        if listed == candidates:
+        listed, also = report.roster.candidates, report.roster.following
+        wrong = {name for name, _ in candidates.items() ^ listed.items()}
+        wrong |= {name for name, _ in following.items() ^ also.items()}
+        if not wrong:
             continue
-        wrong = sorted(
-            name
-            for name in listed.keys() | candidates.keys()
-            if listed.get(name) != candidates.get(name)
-        )
-        message = f"its list of who may give orders is wrong about {', '.join(wrong)}"
+        message = f"its list of who may give orders is wrong about {', '.join(sorted(wrong))}"
         yield Finding("ECLUSTERCFG", "node", node.name, message)
 
 

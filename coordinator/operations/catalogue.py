@@ -501,6 +501,7 @@ _ENTRIES = (
         command="gnt-node rename",
         help="give a node another name",
     ),
+    Entry("OP_NODE_RENEW_KEY", "node.renew_key"),
     Entry(
         "OP_NODE_SET_PARAMS",
         "node.modify",

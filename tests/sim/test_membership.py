@@ -174,7 +174,7 @@ def test_certificates_of_some_nodes_are_renewed_and_the_others_stay() -> None:
             after = [file.read_text() for file in files]
             changed = [old != new for old, new in zip(before, after, strict=True)]
             assert changed == [False, True, False]
-            with pytest.raises(InvalidRequest, match="add --new-node-certificates"):
+            with pytest.raises(InvalidRequest, match="--nodes needs --new-node-certificates"):
                 await cluster.run(RenewCrypto(confd_hmac_key=True, nodes=("beta",)))
             with pytest.raises(NotFound, match="omega"):
                 await cluster.run(RenewCrypto(node_certificates=True, nodes=("omega",)))

@@ -1,19 +1,22 @@
 """Give nodes new certificates before the old ones expire, and programs and clusters other keys."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order
 from common.model.node import Node
 from common.model.secret import CONFD_KEY, DOMAIN_KEY, Secret
+from common.names import NodeName
 from common.noderpc.identity import Identity
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster.new_authority import check_all_in_service, replace_authority
 from coordinator.operations.cluster.rest_certificate import check_wish, show_given, show_new
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.follow_up import FollowUp, FollowUps
 from coordinator.operations.locking import wanted
+from coordinator.operations.node.renew_key import RenewKey, check_has_other_master
 from coordinator.operations.parameter import LOST, Syntax, option
 from coordinator.operations.step import Step, act, record
 from coordinator.state.config import Config
@@ -30,6 +33,7 @@ class RenewPlan(Order):
     now: float = 0.0
     rest: str = ""  # what clients of REST are shown: "given" or "new"
     trust: str = ""  # what becomes of that of other clusters: "given" or "ended"
+    keys: tuple[NodeName, ...] = ()  # nodes that get another key, each in a job of its own
 
 
 @operation("OP_CLUSTER_RENEW_CRYPTO")
@@ -48,12 +52,21 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
             syntax=Syntax.FLAG,
         ),
     ] = False
+    node_keys: Annotated[
+        bool,
+        option(
+            "--new-node-keys",
+            help="for all nodes in service but the master: other keys, too, and the former ones "
+            "are revoked",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
     nodes: Annotated[
         tuple[str, ...],
         option(
             "--nodes",
             metavar="NODE,…",
-            help="with --new-node-certificates: for these alone",
+            help="with --new-node-certificates or --new-node-keys: for these alone",
             syntax=Syntax.LIST,
         ),
     ] = ()
@@ -113,19 +126,24 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
         given, ended = self.cluster_domain_secret, self.new_cluster_domain_secret
         if self.new_cluster_certificate:
             check_all_in_service(cluster.config)
-            if self.node_certificates:
+            if self.node_certificates or self.node_keys:
                 raise InvalidRequest(
                     "With --new-cluster-certificate all nodes get certificates anyway; leave "
-                    "--new-node-certificates out."
+                    "--new-node-certificates out, and give --new-node-keys afterwards."
                 )
+        if self.node_certificates and self.node_keys:
+            raise InvalidRequest(
+                "With another key a node gets a certificate anyway: give --new-node-keys alone."
+            )
         check_wish(self.rapi_certificate, cluster.now(), new=self.new_rapi_certificate)
         rest = "given" if self.rapi_certificate else "new" if self.new_rapi_certificate else ""
-        wishes = (self.new_cluster_certificate, self.node_certificates, self.confd_hmac_key)
+        of_nodes = self.node_certificates or self.node_keys
+        wishes = (self.new_cluster_certificate, of_nodes, self.confd_hmac_key)
         if not (any(wishes) or given or ended or rest):
             raise InvalidRequest(
                 "Say what to renew: --new-cluster-certificate, --new-node-certificates, "
-                "--new-confd-hmac-key, --new-rapi-certificate, --rapi-certificate, "
-                "--cluster-domain-secret or --new-cluster-domain-secret."
+                "--new-node-keys, --new-confd-hmac-key, --new-rapi-certificate, "
+                "--rapi-certificate, --cluster-domain-secret or --new-cluster-domain-secret."
             )
         if given and ended:
             raise InvalidRequest("Share the secret that is in the file, or none: not both.")
@@ -134,8 +152,8 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
                 f"A secret that clusters share has at least {SHORTEST_SECRET} characters; "
                 "“openssl rand -hex 32” makes one."
             )
-        if self.nodes and not self.node_certificates:
-            raise InvalidRequest("--nodes says whose certificates: add --new-node-certificates.")
+        if self.nodes and not of_nodes:
+            raise InvalidRequest("--nodes needs --new-node-certificates or --new-node-keys.")
         config = cluster.config
         named = {config.node(name).uuid for name in self.nodes}
         if away := [config.nodes[uuid].name for uuid in named if config.nodes[uuid].offline]:
@@ -143,12 +161,15 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
         nodes = [
             node
             for node in config.sorted_nodes()
-            if self.node_certificates and not node.offline and (not named or node.uuid in named)
+            if of_nodes and not node.offline and (not named or node.uuid in named)
         ]
         nodes.sort(key=lambda node: node.uuid == config.cluster.master)
         every = sorted(config.sorted_nodes(), key=lambda node: node.uuid == config.cluster.master)
+        if self.node_keys:
+            nodes = _but_master(cluster, nodes, is_named=bool(named))
         return RenewPlan(
-            nodes=tuple(nodes),
+            nodes=() if self.node_keys else tuple(nodes),
+            keys=tuple(node.name for node in nodes) if self.node_keys else (),
             authority=tuple(every) if self.new_cluster_certificate else (),
             now=cluster.now(),
             confd_hmac_key=self.confd_hmac_key,
@@ -174,6 +195,12 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
         for node in plan.nodes:
             yield _renew(cluster, node)
 
+    def jobs(self, plan: RenewPlan) -> FollowUps:
+        return tuple((FollowUp(input=RenewKey(node_name=n).to_input()),) for n in plan.keys)
+
+    def result(self, plan: RenewPlan) -> dict[str, Any] | None:
+        return {"jobs": []} if plan.keys else None
+
     def _with_domain_secret(self, _: State) -> Iterator[Put]:
         if self.cluster_domain_secret == LOST:
             raise Conflict(
@@ -181,6 +208,24 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
                 "Give the command again."
             )
         yield Put(Secret(id=DOMAIN_KEY, value=self.cluster_domain_secret))
+
+
+def _but_master(cluster: Cluster, nodes: list[Node], *, is_named: bool) -> list[Node]:
+    """Leave out the master, if nobody has named it.
+
+    Raises:
+        Conflict: it was named, or is the only node.
+    """
+    others = [node for node in nodes if node.uuid != cluster.config.cluster.master]
+    if is_named or not others:
+        for node in nodes:
+            check_has_other_master(cluster.config, node)
+    elif len(others) < len(nodes):
+        cluster.log(
+            f"Node {cluster.config.master().name} is the master and keeps its key; when another "
+            "candidate is the master, give the command again with --nodes."
+        )
+    return others
 
 
 def _without(state: State, secret: str) -> Iterator[Delete]:

@@ -16,6 +16,7 @@ from coordinator.operations.node.query_volumes import QueryVolumes
 from coordinator.operations.node.remove import RemoveNode
 from coordinator.operations.node.remove_leftovers import RemoveLeftovers
 from coordinator.operations.node.rename import RenameNode
+from coordinator.operations.node.renew_key import RenewKey
 from coordinator.operations.node.repair_storage import RepairStorage
 from coordinator.operations.node.restricted import RunRestricted
 from coordinator.operations.node.storage_units import UnitType
@@ -104,6 +105,10 @@ STORIES = {
     "have a wiped node come back": Story(
         readd_gamma, gamma_wiped, has_secret=True, concerned="gamma"
     ),
+    "give a node another key": Story(
+        RenewKey(node_name=GAMMA), again=RenewKey(node_name=GAMMA),
+        uncertain=frozenset({"config cluster 00000000-0000-4000-8000-0000000000c0"}),
+    ),  # done again, it revokes one key more
     "drain": Story(
         ModifyNode(node_name=GAMMA, drained=True), concerned="gamma", uncertain=ABOUT_GAMMA
     ),

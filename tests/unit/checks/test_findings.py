@@ -404,6 +404,14 @@ FLAWS = {
         "ECLUSTERCLIENTCERT", "key of its certificate is not known",
         (Put(_node("beta", key=KeyId(""))),), severity=Severity.WARNING,
     ),
+    "a node was given half of another key": Flaw(
+        "ECLUSTERCLIENTCERT", "both count until “gnt-cluster renew-crypto --new-node-keys",
+        (Put(_node("gamma", next_key=KeyId("f" * 64))),), severity=Severity.WARNING,
+    ),
+    "a node does not know another one's other key": Flaw(
+        "ECLUSTERCFG", "who may give orders is wrong about beta",
+        alpha={"roster": Roster(candidates=EVERYBODY, following={NodeName("beta"): KeyId("f")})},
+    ),
     "a node shows a certificate of another cluster": Flaw(
         "ECLUSTERCLIENTCERT", "shows no certificate of this cluster",
         beta=Unreachable("Node beta shows no certificate of this cluster.", stranger=True),
@@ -526,6 +534,7 @@ def _findings(flaw: Flaw) -> list[Finding]:
     state = HEALTHY.apply(flaw.updates)
     roster = Roster(
         candidates={node.name: node.key for node in state.config.candidates()},
+        following=state.config.obeyed_too(),
         revoked=state.config.cluster.revoked_keys,
     )
     given = {"alpha": flaw.alpha, "beta": flaw.beta, "gamma": {}, "delta": {}}
