@@ -14,6 +14,8 @@ from noded.storage.lvm.volumes import Volume
 MIB = 1 << 20
 ZERO_OUT = 0x127F  # BLKZEROOUT of linux/fs.h
 SYSFS = Path("/sys/dev/block")
+LVM = "LVM-"  # and the UUIDs of group and volume: how LVM marks its devices
+UUID_LENGTH = 32  # without its hyphens
 
 
 def mapper_path(volume: Volume) -> str:
@@ -70,12 +72,31 @@ def check_device(
     """
     if not stat.S_ISBLK(found.st_mode):
         raise not_there(volume, "opened", "what is in its place is no block device")
-    about = sysfs / f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}" / "dm"
-    name, mark = _read(about / "name"), _read(about / "uuid")
-    if name != _mapped(volume) or not mark.startswith("LVM-"):
+    name, mark = _told(found, sysfs)
+    if name != _mapped(volume) or not mark.startswith(LVM):
         raise not_there(volume, "opened", f"the device {name or 'of something else'} is there")
     if uuid and not mark.endswith(uuid.replace("-", "")):
         raise not_there(volume, "opened", "another volume has got its name since")
+
+
+def find_uuid(volume: Volume, *, sysfs: Path = SYSFS) -> str:
+    """Return LVM's UUID of the volume whose device has a volume's name; empty if none has. Blocks.
+
+    Nobody but LVM makes such devices, and no two volumes ever have one UUID.
+    """
+    try:
+        found = Path(mapper_path(volume)).stat()
+    except OSError:
+        return ""
+    name, mark = _told(found, sysfs)
+    is_its = name == _mapped(volume) and mark.startswith(LVM)
+    return mark[-UUID_LENGTH:] if is_its else ""
+
+
+def _told(found: os.stat_result, sysfs: Path) -> tuple[str, str]:
+    """Return the name and the mark that the device-mapper gives a device; empty if it has none."""
+    about = sysfs / f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}" / "dm"
+    return _read(about / "name"), _read(about / "uuid")
 
 
 def _mapped(volume: Volume) -> str:

@@ -20,6 +20,7 @@ from noded.storage.lvm.merging import Merging
 from noded.storage.lvm.ours import change_unused, check_snapshots, find_ours, usable
 from noded.storage.lvm.refusals import in_use, not_ours
 from noded.storage.lvm.room import Rooms
+from noded.storage.lvm.seen import Seen
 from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume, VolumeReport, Volumes
 from noded.storage.lvm.zeroing import Zeroing
 from noded.system.turns import Turns
@@ -37,7 +38,7 @@ class LinuxVolumes(Volumes):
         self._zeroing = Zeroing()
         self._merging = Merging()
         self._rooms = Rooms()
-        self._uuids: dict[str, str] = {}  # of volumes that were activated, by name
+        self._seen = Seen()
 
     async def ensure_present(self, wanted: Sequence[NewVolume]) -> None:
         if fresh := await self._make(wanted):
@@ -47,6 +48,7 @@ class LinuxVolumes(Volumes):
         volumes = [new.volume for new in wanted]
         if fresh := await self._make(wanted):
             await lvm.change(commands.finish_active(fresh))
+            await self._seen.note_made(fresh)
         if set(volumes).difference(fresh):
             return await self.activate(volumes)
         return tuple(map(mapper_path, volumes))
@@ -73,6 +75,7 @@ class LinuxVolumes(Volumes):
         for volume, found in ours.items():
             check_snapshots(volume, found.group)
         await self._zeroing.stop(ours)
+        self._seen.forget(volumes)
         await change_unused(commands.remove, ours)
 
     async def find(self, volumes: Sequence[Volume]) -> tuple[VolumeReport | None, ...]:
@@ -83,26 +86,31 @@ class LinuxVolumes(Volumes):
 
     async def activate(self, volumes: Sequence[Volume]) -> tuple[str, ...]:
         names.check(*volumes)
+        if not await self._seen.are_sound(volumes):
+            await self._activate(volumes)
+        return tuple(map(mapper_path, volumes))
+
+    async def _activate(self, volumes: Sequence[Volume]) -> None:
         ours = await find_ours(volumes)
         wanted = {volume: usable(volume, ours.get(volume), "attached") for volume in volumes}
         inactive = [volume for volume, found in wanted.items() if not found.report.is_active]
         if inactive:
             await lvm.change(commands.activate(inactive))
-        self._uuids |= {volume.name: found.report.uuid for volume, found in wanted.items()}
         await self._zero({v: found.unzeroed for v, found in wanted.items() if found.unzeroed})
-        return tuple(map(mapper_path, volumes))
+        self._seen.note_told({volume: found.report for volume, found in wanted.items()})
 
     async def deactivate(self, volumes: Sequence[Volume]) -> None:
         names.check(*volumes)
-        ours = await find_ours(volumes)
-        await change_unused(
-            commands.deactivate,
-            [
+        active = await self._seen.still_ours(volumes)
+        if rest := [volume for volume in volumes if volume not in active]:
+            ours = await find_ours(rest)
+            active |= {
                 volume
                 for volume, found in ours.items()
                 if found.report.is_active and not found.report.goes_with_origin
-            ],
-        )
+            }
+        await change_unused(commands.deactivate, [each for each in volumes if each in active])
+        self._seen.forget(volumes)
 
     async def rename(self, volume: Volume, new: Volume) -> None:
         names.check(volume, new)
@@ -149,6 +157,7 @@ class LinuxVolumes(Volumes):
 
     async def grow(self, volume: Volume, size: MiB) -> None:
         names.check(volume)
+        self._seen.forget([volume])  # it may hold old data for a while
         async with self._turns.of(volume.place.group):
             found = usable(volume, (await find_ours([volume])).get(volume), "grown")
             start = found.unzeroed
@@ -176,6 +185,7 @@ class LinuxVolumes(Volumes):
 
     async def roll_back(self, volume: Volume, snapshot: Volume) -> None:
         names.check(volume, snapshot)
+        self._seen.forget([volume])
         if not self._merging.is_going(snapshot):
             ours = await find_ours([volume, snapshot])
             found = usable(volume, ours.get(volume), "rolled back")
@@ -210,7 +220,7 @@ class LinuxVolumes(Volumes):
     def open(self, volume: Volume, *, read_only: bool) -> int:
         names.check(volume)
         access = os.O_RDONLY if read_only else os.O_RDWR
-        return open_device(volume, access, uuid=self._uuids.get(volume.name, ""))
+        return open_device(volume, access, uuid=self._seen.uuid_of(volume))
 
     async def inventory(self, pool: Pool) -> tuple[VolumeReport, ...]:
         name, thin_pool = names.split(pool)

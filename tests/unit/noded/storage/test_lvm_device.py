@@ -7,7 +7,7 @@ import pytest
 from common.errors import NodeFailure
 from common.model.disk import LvmBacking
 from common.names import DiskId, InstanceId
-from noded.storage.lvm.device import check_device, mapper_path, open_device
+from noded.storage.lvm.device import check_device, find_uuid, mapper_path, open_device
 from noded.storage.lvm.volumes import Volume
 
 DISK = DiskId("0e1b3c8a-1111-4222-8333-444455556666")
@@ -57,3 +57,18 @@ def test_what_is_no_device_of_the_mapper_is_refused(tmp_path: Path) -> None:
         check_device(VOLUME, told(tmp_path), sysfs=tmp_path / "empty")
     with pytest.raises(NodeFailure, match="it is not attached"):
         open_device(VOLUME, os.O_RDONLY)
+
+
+def test_a_device_tells_which_volume_it_is_of_if_its_name_is_the_volumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_uuid(VOLUME, sysfs=tmp_path) == ""  # there is none
+    for number, (name, mark, uuid) in enumerate(
+        ((NAME, MARK, UUID.replace("-", "")), (NAME, "CRYPT-LUKS2-abc", ""), ("other", MARK, ""))
+    ):
+        sysfs = tmp_path / str(number)
+        seen = told(sysfs, name, mark)
+        monkeypatch.setattr(Path, "stat", lambda _, seen=seen: seen)
+        found = find_uuid(VOLUME, sysfs=sysfs)
+        monkeypatch.undo()
+        assert found == uuid

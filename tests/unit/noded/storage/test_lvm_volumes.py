@@ -16,7 +16,7 @@ from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Unfinished
-from noded.storage.lvm import device, lvm, zeroing
+from noded.storage.lvm import device, lvm, seen, zeroing
 from noded.storage.lvm.linux import LinuxVolumes
 from noded.storage.lvm.room import Rooms
 from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume
@@ -96,6 +96,14 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Lvm:
     monkeypatch.setattr("os.fsync", lambda _: None)
     monkeypatch.setattr("os.close", lambda _: None)
     return program
+
+
+@pytest.fixture
+def devices(monkeypatch: pytest.MonkeyPatch) -> dict[Volume, str]:
+    """Return LVM's UUIDs of the volumes that have a device, for tests to change."""
+    there: dict[Volume, str] = {}
+    monkeypatch.setattr(seen, "find_uuid", lambda volume: there.get(volume, ""))
+    return there
 
 
 def run(work: Callable[[LinuxVolumes], Awaitable[T]]) -> T:
@@ -467,3 +475,82 @@ def test_a_merge_that_outlived_noded_or_its_machine_is_waited_for(
     program.volumes = [row(volume(), lv_active="active")]
     run(lambda v: v.roll_back(volume(), kept))
     assert program.changes[-1] == f"lvchange --activate n {volume().name}"
+
+
+def test_what_was_just_made_is_attached_and_detached_without_another_look(
+    program: Lvm, devices: dict[Volume, str]
+) -> None:
+    made = [volume(0), volume(1)]
+    devices |= {each: f"u{index}" for index, each in enumerate(made)}
+
+    async def story(volumes: LinuxVolumes) -> None:
+        paths = await volumes.ensure_active([NewVolume(each, MiB(8)) for each in made])
+        program.told.clear()
+        assert await volumes.activate(made) == paths
+        assert program.told == []
+        await volumes.deactivate(made)
+        assert program.told == [f"lvchange --activate n {made[0].name} {made[1].name}"]
+
+    run(story)
+
+
+def test_a_volume_is_not_looked_for_again_as_long_as_its_device_is_there(
+    program: Lvm, devices: dict[Volume, str]
+) -> None:
+    program.volumes = [row(volume(), lv_active="active", lv_uuid="u-1")]
+    devices[volume()] = "u1"
+
+    async def story(volumes: LinuxVolumes) -> None:
+        def looks() -> int:
+            return sum(line.startswith("fullreport") for line in program.told)
+
+        for _ in range(2):
+            await volumes.activate([volume()])
+        assert looks() == 1
+        devices[volume()] = "u2"  # another volume has its name
+        await volumes.activate([volume()])
+        assert looks() == 2
+        devices[volume()] = "u1"
+        await asyncio.sleep(seen.SOUND_S)  # its physical volume may have gone meanwhile
+        await volumes.activate([volume()])
+        assert looks() == 3
+        await asyncio.sleep(seen.SOUND_S)  # which does not make it another's
+        await volumes.deactivate([volume()])
+        assert looks() == 3
+        await volumes.activate([volume()])
+        assert looks() == 4
+
+    run(story)
+
+
+def test_what_may_hold_old_data_is_looked_at_again(
+    program: Lvm, devices: dict[Volume, str]
+) -> None:
+    devices[volume()] = "u1"
+
+    async def story(volumes: LinuxVolumes) -> None:
+        await volumes.ensure_active([NewVolume(volume(), MiB(8))])
+        program.volumes = [row(volume(), lv_active="active", lv_uuid="u1")]
+        program.refuses = lambda line: "full" if line.startswith("lvextend") else None
+        with pytest.raises(CommandFailed):
+            await volumes.grow(volume(), MiB(16))  # it is marked as holding some, all the same
+        program.told.clear()
+        await volumes.activate([volume()])
+        assert program.told[0].startswith("fullreport")
+
+    run(story)
+
+
+def test_a_snapshot_beside_its_volume_is_never_deactivated_by_itself(
+    program: Lvm, devices: dict[Volume, str]
+) -> None:
+    program.volumes = [row(volume(), lv_active="active", lv_uuid="u1", origin="other")]
+    devices[volume()] = "u1"
+
+    async def story(volumes: LinuxVolumes) -> None:
+        await volumes.activate([volume()])
+        await volumes.deactivate([volume()])
+        assert program.changes == []
+        assert volumes._seen.uuid_of(volume()) == ""
+
+    run(story)
