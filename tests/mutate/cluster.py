@@ -16,7 +16,7 @@ CLUSTER = (
     Fault(
         "removed node not revoked", "who is removed is revoked on all others",
         "coordinator/operations/node/remove.py",
-        ", Put(state.config.cluster.revoking(node.key))]", "]",
+        ", Put(state.config.cluster.revoking(node.key, node.next_key))]", "]",
         ("tests/sim/test_membership.py revoked",),
     ),
     Fault(

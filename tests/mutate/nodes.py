@@ -47,7 +47,7 @@ OF_NODES = (
     Fault(
         "old key not revoked", "nobody answers who shows the former certificate",
         "coordinator/operations/node/readd.py",
-        "[Put(state.config.cluster.revoking(before.key))]", "[]",
+        "[Put(state.config.cluster.revoking(before.key, before.next_key))]", "[]",
         (BACK,),
     ),
     Fault(

@@ -14,7 +14,7 @@ from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.packing import tiers
-from coordinator.allocator.packing.codes import Failure
+from coordinator.allocator.packing.codes import Count, Failure
 from coordinator.allocator.packing.fill import fill, keeps_rules, might_keep_rules
 from coordinator.allocator.packing.filling import Filling, Rules
 from coordinator.allocator.packing.tiers import fill_in_tiers, runs_of
@@ -111,7 +111,12 @@ def test_an_instance_shrinks_past_sizes_treated_alike_to_where_single_steps_lead
     )  # fmt: skip
     counted: list[Instance] = []
     ask = Filling.count
-    monkeypatch.setattr(Filling, "count", lambda *asked: (counted.append(asked[1]), ask(*asked))[1])
+
+    def count(self: Filling, instance: Instance) -> Count:
+        counted.append(instance)
+        return ask(self, instance)
+
+    monkeypatch.setattr(Filling, "count", count)
     found = fill_in_tiers(filling, demand, None)
     leaps = len(counted)
     monkeypatch.setattr(tiers, "_has_own_way", lambda *_: True)  # then each counts for itself
