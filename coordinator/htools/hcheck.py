@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from coordinator.htools import source
 from coordinator.htools.catalogue import named
 from coordinator.htools.limits import limits_of
 from coordinator.htools.options import Parsed
-from coordinator.htools.output import say
+from coordinator.htools.output import say, say_value
 from coordinator.htools.program import run
 from coordinator.htools.tables import show
 
@@ -35,11 +36,6 @@ _COUNTS = (
 _SCORE = ("SCORE", "Group score")
 _VERDICT = ("NEED_REBALANCE", "Cluster is not healthy")
 _PHASES = {"INIT": "initially", "FINAL": "after rebalancing"}
-
-
-def main() -> None:
-    """Run the command."""
-    run("hcheck", OPTIONS, check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ def check(options: Parsed) -> int:
         # Whether the cluster needs balancing is not asked anew, as with Debian's hcheck.
         report.tell("FINAL", after, _totals(after), is_sick=is_sick)
     if options.machine_readable:
-        say("HCHECK_OK=1")
+        say_value("HCHECK_OK", 1)
     return int(helps)
 
 
@@ -144,7 +140,7 @@ class _Report:
     def tell_groups(self) -> None:
         if self._options.machine_readable:
             for index, group in enumerate(self._cluster.groups):
-                _say_value(f"GROUP_UUID_{index}", group.uuid)
+                say_value(f"HCHECK_GROUP_UUID_{index}", group.uuid)
 
     def tell_verdict(self, *, is_sick: bool) -> None:
         if self._options.machine_readable or self._options.verbose < 1:
@@ -182,19 +178,14 @@ class _Report:
         rows = zip(what, values, strict=False)  # of no groups at all there are no totals
         if self._options.machine_readable:
             for (key, _), value in rows:
-                _say_value(f"{prefix}_{key}", value)
+                say_value(f"HCHECK_{prefix}_{key}", value)
         elif self._options.verbose > 0:
             say(f"\n{title}")
             for (_, words), value in rows:
                 say(f"    {words}: {value}")
 
 
-def _say_value(key: str, value: str) -> None:
-    """As a shell reads it."""
-    is_plain = all(letter.isalnum() or letter == "." for letter in value)
-    text = value if is_plain else f"'{value}'"
-    say(f"HCHECK_{key.upper()}={text}")
-
+main = partial(run, "hcheck", OPTIONS, check)
 
 if __name__ == "__main__":
     main()

@@ -7,7 +7,7 @@ from coordinator.allocator.packing.codes import Failure
 from coordinator.allocator.packing.filling import Filled
 from coordinator.allocator.packing.tiers import runs_of
 from coordinator.allocator.snapshot import Instance
-from coordinator.htools.output import say
+from coordinator.htools.output import say, say_value
 from coordinator.htools.resources import Resources
 from coordinator.htools.tables import show, show_float
 
@@ -28,25 +28,19 @@ class Human:
 
     def say_cluster(self, nodes: int) -> None:
         """What there is at the start."""
-        total = self._initial
+        total, count = self._initial, self._initial.instances
         say(f"The cluster has {nodes} nodes and the following resources:")
         spindles = f", SPN {total.total_spindles:.0f}" if self._is_exclusive else ""
         say(
             f"  MEM {total.total_memory:.0f}, DSK {total.total_disk:.0f},"
             f" CPU {total.total_cpus:.0f}, VCPU {total.vcpus}{spindles}."
         )
-        count = total.instances
-        existing = f"{count} initial instances" if count else "no initial instances"
-        say(f"There are {existing} on the cluster.")
+        say(f"There are {count or 'no'} initial instances on the cluster.")
 
     def say_spec(self, title: str, prefix: str, one: Instance) -> None:  # noqa: ARG002 - as Machine's
         """The instance that is placed."""
-        spindles = f", SPN {one.disk_spindles}" if self._is_exclusive else ""
         say(f"{title} instance spec is:")
-        say(
-            f"  MEM {one.memory}, DSK {one.disk}, CPU {one.vcpus}{spindles},"
-            f" using disk template '{one.template}'."
-        )
+        say(f"  {self._spec(one)}, using disk template '{one.template}'.")
 
     def say_tiered(self, result: Filled, after: Resources) -> None:
         """What came of shrinking instances."""
@@ -55,11 +49,7 @@ class Human:
         if not runs:
             say("  - no instances allocated")
         for one, count in runs:
-            spindles = f", SPN {one.disk_spindles}" if self._is_exclusive else ""
-            say(
-                f"  - {count:3d} instances of spec MEM {one.memory}, DSK {one.disk},"
-                f" CPU {one.vcpus}{spindles}"
-            )
+            say(f"  - {count:3d} instances of spec {self._spec(one)}")
         self._say_outcome(result, after)
 
     def say_standard(self, result: Filled, after: Resources) -> None:
@@ -72,16 +62,16 @@ class Human:
         say(f"  - most likely failure reason: {_ranked(result.failures)[0][0]}")
         say(f"  - initial cluster score: {show(self._score)}")
         say(f"  -   final cluster score: {show(result.filling.score())}")
-        shares = {
-            "memory": after.memory_share,
-            "disk": after.disk_share,
-            "vcpu": after.cpu_share,
-        }
-        if self._is_exclusive:
-            shares["spindles"] = after.spindle_share
+        shares = after.shares
+        if not self._is_exclusive:
+            shares = {what: share for what, share in shares.items() if what != "spindles"}
         width = max(map(len, shares))
         for what, share in shares.items():
             say(f"  - {what:>{width}} usage efficiency: {show(share * 100, 2):>5}%")
+
+    def _spec(self, one: Instance) -> str:
+        spindles = f", SPN {one.disk_spindles}" if self._is_exclusive else ""
+        return f"MEM {one.memory}, DSK {one.disk}, CPU {one.vcpus}{spindles}"
 
     def say_end(self) -> None:
         """People see that it is the end."""
@@ -95,9 +85,7 @@ class Machine:
 
     def _say(self, rows: Sequence[tuple[str, object]], prefix: str = "") -> None:
         for key, value in rows:
-            text = str(value)
-            plain = all(letter.isascii() and (letter.isalnum() or letter == ".") for letter in text)
-            say(f"HTS_{prefix}{key}={text}" if plain else f"HTS_{prefix}{key}='{text}'")
+            say_value(f"HTS_{prefix}{key}", value)
 
     def say_cluster(self, nodes: int) -> None:
         """What there is at the start."""
@@ -131,37 +119,17 @@ class Machine:
             for one, count in runs_of(result.filling.placed)
         ]
         self._say([("TSPEC", " ".join(runs))])
-        self._say_pools(after)
-
-    def _say_pools(self, after: Resources) -> None:
-        """Used, then taken by what was placed, then out of reach."""
-        before = self._initial
+        before = self._initial.used
         pools = {
-            "USED": (
-                before.used_cpus, before.normal_cpus, before.used_memory, before.used_disk,
-                before.used_spindles,
-            ),
-            "POOL": (
-                after.used_cpus - before.used_cpus,
-                after.normal_cpus - before.normal_cpus,
-                after.used_memory - before.used_memory,
-                after.used_disk - before.used_disk,
-                after.used_spindles - before.used_spindles,
-            ),
-            "UNAV": (
-                after.vcpus - after.used_cpus,
-                after.total_cpus - after.normal_cpus,
-                int(after.total_memory) - after.used_memory,
-                int(after.total_disk) - after.used_disk,
-                int(after.total_spindles) - after.used_spindles,
-            ),
-        }  # fmt: skip
-        for name, (cpus, normal, memory, disk, spindles) in pools.items():
-            rows = (
-                ("CPU", cpus), ("NPU", show_float(normal)), ("MEM", memory), ("DSK", disk),
-                ("SPN", spindles),
-            )  # fmt: skip
-            self._say(rows, f"KM_{name}_")
+            "USED": before,  # then what was placed takes, then what is out of reach
+            "POOL": [now - was for now, was in zip(after.used, before, strict=True)],
+            "UNAV": [there - now for there, now in zip(after.total, after.used, strict=True)],
+        }
+        for name, (cpus, normal, *sizes) in pools.items():
+            values = zip(
+                ("CPU", "NPU", "MEM", "DSK", "SPN"), (cpus, show_float(normal), *sizes), strict=True
+            )
+            self._say([*values], f"KM_{name}_")
 
     def say_standard(self, result: Filled, after: Resources) -> None:
         """What came of equal instances."""

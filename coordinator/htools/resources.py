@@ -16,6 +16,7 @@ class Resources:
         vcpus: virtual processors that the policies allow.
         normal_cpus: virtual ones in use, each divided by how many a real one may stand for.
         most_memory, most_disk: available on the node that has most.
+        shares: how much of each resource is used, of 1.
     """
 
     def __init__(self, filling: Filling, cluster: Snapshot) -> None:
@@ -57,6 +58,26 @@ class Resources:
         for node, count in zip(nodes, cpus, strict=True):
             self.normal_cpus += _share(count, cluster.groups[node.group].policy.vcpu_ratio)
 
+        self.shares = {
+            "memory": _share(self.used_memory, self.total_memory),
+            "disk": _share(self.used_disk, self.total_disk),
+            "vcpu": _share(self.used_cpus, self.vcpus),
+            "spindles": _share(self.used_spindles, self.total_spindles),
+        }
+
+    @property
+    def used(self) -> tuple[float, ...]:
+        """Virtual processors, real ones, memory, disk, spindles."""
+        return (
+            self.used_cpus, self.normal_cpus, self.used_memory, self.used_disk, self.used_spindles
+        )  # fmt: skip
+
+    @property
+    def total(self) -> tuple[float, ...]:
+        """The same of all there is, whole numbers but the real processors."""
+        sizes = map(int, (self.total_memory, self.total_disk, self.total_spindles))
+        return (self.vcpus, self.total_cpus, *sizes)
+
     def shown(self, score: float) -> list[tuple[str, str]]:
         """Keys and values in the order of the machine-readable output."""
         return [
@@ -67,36 +88,20 @@ class Resources:
             ("MEM_RESVD", str(self.free_memory - self.available_memory)),
             ("MEM_INST", str(self.used_memory)),
             ("MEM_OVERHEAD", str(self.overhead)),
-            ("MEM_EFF", show(self.memory_share)),
+            ("MEM_EFF", show(self.shares["memory"])),
             ("DSK_FREE", str(self.free_disk)),
             ("DSK_AVAIL", str(self.available_disk)),
             ("DSK_RESVD", str(self.free_disk - self.available_disk)),
             ("DSK_INST", str(self.used_disk)),
-            ("DSK_EFF", show(self.disk_share)),
+            ("DSK_EFF", show(self.shares["disk"])),
             ("SPN_FREE", str(self.free_spindles)),
             ("SPN_INST", str(self.used_spindles)),
-            ("SPN_EFF", show(self.spindle_share)),
+            ("SPN_EFF", show(self.shares["spindles"])),
             ("CPU_INST", str(self.used_cpus)),
-            ("CPU_EFF", show(self.cpu_share)),
+            ("CPU_EFF", show(self.shares["vcpu"])),
             ("MNODE_MEM_AVAIL", str(self.most_memory)),
             ("MNODE_DSK_AVAIL", str(self.most_disk)),
         ]
-
-    @property
-    def memory_share(self) -> float:
-        return _share(self.used_memory, self.total_memory)
-
-    @property
-    def disk_share(self) -> float:
-        return _share(self.used_disk, self.total_disk)
-
-    @property
-    def cpu_share(self) -> float:
-        return _share(self.used_cpus, self.vcpus)
-
-    @property
-    def spindle_share(self) -> float:
-        return _share(self.used_spindles, self.total_spindles)
 
 
 def _share(part: float, whole: float) -> float:
