@@ -11,7 +11,12 @@ from coordinator.iallocator.cluster import read_cluster
 from coordinator.iallocator.fields import Fields
 from coordinator.iallocator.missing import missing
 from coordinator.iallocator.protocol import solve
-from coordinator.iallocator.requests import read_request
+from coordinator.iallocator.requests import (
+    AllocateMany,
+    AllocateOne,
+    AllocateSecondary,
+    read_request,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,9 +69,7 @@ def answer(request: Any, options: Parsed) -> str:
         if reason is not Reason.NONE:
             tell(f"Node {node} {reason.in_words(1)}.")
     if options.print_nodes is not None or options.save is not None:
-        from coordinator.htools.aftermath import cluster_after
-
-        after = cluster_after(cluster, wanted, found)
+        after = _after(cluster, wanted, found)
         if options.print_nodes is not None:
             _print_nodes("Final", after, cluster, options)
         _save(after, options, "post")
@@ -94,6 +97,23 @@ def _with_loads(cluster: Snapshot, options: Parsed) -> Snapshot:
 
     text = read_text(options.mond_data) if options.mond_data else None
     return with_measured_loads(cluster, text, is_xen=options.mond_xen, has_to_be_complete=False)
+
+
+def _after(cluster: Snapshot, request: Request, answer: Answer) -> Snapshot:
+    """The cluster once the answer is carried out."""
+    from common.record import replace
+    from coordinator.htools.view import at_home, settled
+
+    moved = [(at, at_home(cluster.instances[at], homes)) for at, homes in answer.after.items()]
+    if isinstance(request, AllocateSecondary):
+        moved = [(at, replace(one, template="drbd")) for at, one in moved]
+    news = request.news if isinstance(request, AllocateMany) else ()
+    news = (request.new,) if isinstance(request, AllocateOne) else news
+    named = {new.instance.name: new.instance for new in news}
+    created = [at_home(named[name], homes) for name, homes in answer.created.items()]
+    after = settled(cluster, moved, created)
+    present = after.instances[: len(cluster.instances)]
+    return replace(after, instances=(*reversed(created), *present))  # where hail writes them
 
 
 def _print_nodes(when: str, cluster: Snapshot, start: Snapshot, options: Parsed) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from coordinator.allocator.packing.fill import fill
 from coordinator.allocator.packing.filling import Filled, Filling, Rules
 from coordinator.allocator.packing.tiers import fill_in_tiers
 from coordinator.allocator.policy import Spec
-from coordinator.allocator.snapshot import NOWHERE, Instance, Snapshot
+from coordinator.allocator.snapshot import Instance, Snapshot
 from coordinator.htools import source
 from coordinator.htools.catalogue import named
 from coordinator.htools.hspace_details import tell_bad, tell_candidates, tell_map, tell_score
@@ -31,7 +32,7 @@ from coordinator.htools.resources import Resources
 from coordinator.htools.saving import write
 from coordinator.htools.tables import node_table
 from coordinator.htools.text import format_cluster
-from coordinator.htools.view import nodes_now
+from coordinator.htools.view import at_home, nodes_now, settled
 from coordinator.iallocator.names import common_suffix
 
 OPTIONS = named(
@@ -43,11 +44,6 @@ OPTIONS = named(
 )
 
 _Way = Callable[[Filling, Instance, int | None], Filled]
-
-
-def main() -> None:
-    """Run the command."""
-    run("hspace", OPTIONS, measure)
 
 
 def measure(options: Parsed) -> int:
@@ -190,28 +186,14 @@ class _Run:
 
     def _after(self, filling: Filling) -> Snapshot:
         """The cluster with what was placed."""
-        a, nodes = filling.resources, self._cluster.nodes
-        instances = [
-            replace(
-                one.demand,
-                name=f"new-{number}",
-                primary=one.nodes[0],
-                secondary=one.nodes[1] if len(one.nodes) > 1 else NOWHERE,
-            )
-            for number, one in enumerate(filling.placed)
-        ]
-        changed = tuple(
-            replace(
-                node,
-                free_disk=int(a.disk[index]),
-                free_spindles=int(a.free_spindles[index]) if node.exclusive else 0,
-            )
-            if filling.touched[index]
-            else node
-            for index, node in enumerate(nodes)
+        return settled(
+            self._cluster,
+            (),
+            [
+                replace(at_home(one.demand, one.nodes), name=f"new-{number}")
+                for number, one in enumerate(filling.placed)
+            ],
         )
-        everyone = (*self._cluster.instances, *instances)
-        return replace(self._cluster, nodes=changed, instances=everyone)
 
     def _print_nodes(self, when: str, filling: Filling) -> None:
         if self._options.print_nodes is None:
@@ -232,6 +214,8 @@ class _Run:
         table = node_table(nodes_now(state, after, self._suffix), self._options.print_nodes)
         tell(f"\n{when} status:\n{table}\n")
 
+
+main = partial(run, "hspace", OPTIONS, measure)
 
 if __name__ == "__main__":
     main()

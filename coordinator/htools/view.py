@@ -1,7 +1,7 @@
 """The cluster after moves, for tables and for saving."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from common.record import replace
 from coordinator.allocator.balancing.balance import Move
@@ -11,28 +11,47 @@ from coordinator.allocator.snapshot import NOWHERE, Instance, Node, Snapshot
 from coordinator.htools.tables import NodesNow
 
 
-def moved(cluster: Snapshot, moves: Sequence[Move]) -> Snapshot:
-    """The cluster with instances where moves took them, and disk space where they left it."""
+def settled(
+    cluster: Snapshot, moved: Iterable[tuple[int, Instance]], news: Sequence[Instance] = ()
+) -> Snapshot:
+    """The cluster with instances as they will be, by index, and with new ones after all others.
+
+    Nodes have what that leaves of their disk space, and of spindles as htools count them.
+    """
     instances, nodes = list(cluster.instances), list(cluster.nodes)
-    for move in moves:
-        one = instances[move.instance]
-        for homes, sign in ((move.before, +1), (move.after, -1)):
-            for node in homes:
-                if node != NOWHERE and not one.forthcoming:
-                    nodes[node] = _with_room(nodes[node], one, sign)
-        instances[move.instance] = replace(one, primary=move.after[0], secondary=move.after[1])
-    return replace(cluster, instances=tuple(instances), nodes=tuple(nodes))
+    for index, after in moved:
+        _take(nodes, instances[index], +1)
+        _take(nodes, after, -1)
+        instances[index] = after
+    for new in news:
+        _take(nodes, new, -1)
+    return replace(cluster, instances=(*instances, *news), nodes=tuple(nodes))
 
 
-def _with_room(node: Node, one: Instance, sign: int) -> Node:
-    """The node after an instance left (+1) or came (-1); as htools counts spindles."""
-    disk = node.free_disk + (sign * one.disk if one.is_local else 0)
-    spindles = 0
-    if node.exclusive:
-        spindles = node.free_spindles + sign * (one.disk_spindles or 0)
-        if sign < 0 and one.disk_spindles is None:
-            spindles = UNKNOWN
-    return replace(node, free_disk=disk, free_spindles=spindles)
+def moved(cluster: Snapshot, moves: Sequence[Move]) -> Snapshot:
+    """The cluster with instances where moves took them."""
+    instances = cluster.instances
+    each = ((move.instance, at_home(instances[move.instance], move.after)) for move in moves)
+    return settled(cluster, each)
+
+
+def at_home(one: Instance, homes: Sequence[int]) -> Instance:
+    """The instance on these nodes, its primary one first."""
+    primary, secondary, *_ = *homes, NOWHERE
+    return replace(one, primary=primary, secondary=secondary)
+
+
+def _take(nodes: list[Node], one: Instance, sign: int) -> None:
+    """Give back (+1) or take (-1) what an instance has of its nodes."""
+    for home in () if one.forthcoming else one.homes:
+        node = nodes[home]
+        disk = node.free_disk + (sign * one.disk if one.is_local else 0)
+        spindles = 0
+        if node.exclusive:
+            spindles = node.free_spindles + sign * (one.disk_spindles or 0)
+            if sign < 0 and one.disk_spindles is None:
+                spindles = UNKNOWN
+        nodes[home] = replace(node, free_disk=disk, free_spindles=spindles)
 
 
 def nodes_now(
