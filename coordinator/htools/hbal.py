@@ -1,6 +1,7 @@
 """``hbal``: find moves that balance a group of nodes, and make them."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
@@ -32,11 +33,6 @@ OPTIONS = named(
     " exit-on-missing-mond-data print-nodes print-instances print-commands save verbose quiet"
     " exec first-job-group reason priority"
 )
-
-
-def main() -> None:
-    """Run the command."""
-    run("hbal", OPTIONS, balance)
 
 
 def balance(options: Parsed) -> int:
@@ -170,6 +166,8 @@ def _execute(options: Parsed, cluster: Snapshot, sets: list[list[Move]]) -> None
     why, priority = options.reason or "", options.priority
     run_jobs(options.luxi, jobs_of(sets, cluster), program="hbal", reason=why, priority=priority)
 
+
+main = partial(run, "hbal", OPTIONS, balance)
 
 if __name__ == "__main__":
     main()

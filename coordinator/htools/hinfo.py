@@ -1,5 +1,7 @@
 """``hinfo``: how a cluster and its groups stand."""
 
+from functools import partial
+
 import numpy as np
 
 from coordinator.allocator.balancing.group_state import GroupState
@@ -26,11 +28,6 @@ OPTIONS = named(
     "print-nodes print-instances text-data master rapi-ca luxi ialloc-src verbose quiet offline"
     " ignore-dynu mond mond-data static-kvm-node-memory"
 )
-
-
-def main() -> None:
-    """Run the command."""
-    run("hinfo", OPTIONS, inform)
 
 
 def inform(options: Parsed) -> int:
@@ -106,6 +103,8 @@ def _say_groups(cluster: Snapshot, model: ClusterModel) -> None:
     say("Node group information:")
     say(aligned(rows, (False, True, True, True, True, False, True), "  "))
 
+
+main = partial(run, "hinfo", OPTIONS, inform)
 
 if __name__ == "__main__":
     main()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 from common.errors import InvalidRequest
@@ -33,11 +34,6 @@ class _Plan:
 
     nodes: list[int]
     layout: Layout
-
-
-def main() -> None:
-    """Run the command."""
-    run("hroller", OPTIONS, roll)
 
 
 def roll(options: Parsed) -> int:
@@ -191,6 +187,8 @@ def _comparison(found: dict[str, list[list[int]]]) -> str:
         before = len(colours)
     return text
 
+
+main = partial(run, "hroller", OPTIONS, roll)
 
 if __name__ == "__main__":
     main()

@@ -1,5 +1,6 @@
 """``hscan``: save what clusters report as text files, and show how they stand in a line each."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,11 +29,6 @@ OPTIONS = named(
 _LOCAL = "LOCAL"
 _TITLES = ("Nodes", "Inst", "BNode", "BInst", "t_mem", "f_mem", "t_disk", "f_disk", "Score")
 _WIDTHS = (5, 5, 5, 5, 6, 6, 6, 6, 10)
-
-
-def main() -> None:
-    """Run the command."""
-    run("hscan", OPTIONS, scan)
 
 
 def scan(options: Parsed) -> int:
@@ -95,6 +91,8 @@ def _line(cluster: Snapshot, state: GroupState) -> str:
     columns = [f"{figure:>{width}}" for figure, width in zip(figures, _WIDTHS, strict=False)]
     return " ".join((*columns, show(Score(resources, state.crowding).value)))
 
+
+main = partial(run, "hscan", OPTIONS, scan)
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,7 @@
 """``hsqueeze``: turn off nodes that are not needed, and on again when they are."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from common.errors import InvalidRequest
 from common.record import replace
@@ -35,11 +36,6 @@ OPTIONS = named(
 )
 
 _Jobs = list[list[Job]]
-
-
-def main() -> None:
-    """Run the command."""
-    run("hsqueeze", OPTIONS, squeeze)
 
 
 def squeeze(options: Parsed) -> int:
@@ -160,6 +156,8 @@ def _run(jobs: _Jobs, comment: str, options: Parsed) -> None:
         raise InvalidRequest("hsqueeze: Execution of commands possible only on LUXI")
     run_jobs(options.luxi, jobs, program="hsqueeze", reason=comment)
 
+
+main = partial(run, "hsqueeze", OPTIONS, squeeze)
 
 if __name__ == "__main__":
     main()
