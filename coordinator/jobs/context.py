@@ -24,7 +24,7 @@ from coordinator.jobs.shown_calls import ShownCalls
 from coordinator.locks.names import Owner
 from coordinator.nodes.calls import Nodes
 from coordinator.nodes.each import each
-from coordinator.nodes.reports import Reports
+from coordinator.nodes.reports import Live, Reports
 from coordinator.nodes.sign_of_life import Address, IsAlive
 from coordinator.operations.cluster_view import Authority
 from coordinator.operations.placement.promises import Promise
@@ -63,10 +63,12 @@ class Surroundings:
         self.store, self.nodes, self.strangers = store, nodes, strangers
         self.now, self.new_uuid, self.authority = now, new_uuid, authority
         self.meetings, self.is_alive = meetings, is_alive
-        self.placing = Placing(Reports(self._ask), run_program, search_path)
+        spaceless = Reports(lambda node: nodes.service(Facts, node).facts())
+        self.placing = Placing(Reports(self._ask), spaceless, run_program, search_path)
 
     async def close(self) -> None:
         await self.placing.reports.close()
+        await self.placing.spaceless.close()
         await self.nodes.silence.close()
 
     async def _ask(self, node: Node) -> NodeFacts:
@@ -226,8 +228,8 @@ class JobContext:
     async def each(self, calls: Mapping[K, Awaitable[T]]) -> dict[K, T | GntError]:
         return await each(calls)
 
-    async def facts_of(self, nodes: Iterable[Node]) -> Mapping[NodeId, NodeFacts | GntError]:
-        return await self.placing.reports.of(nodes)
+    async def facts_of(self, nodes: Iterable[Node], *, space: bool = True) -> Live:
+        return await (self.placing.reports if space else self.placing.spaceless).of(nodes)
 
     def _shown(self, line: Transport) -> Transport:
         return ShownCalls(line, self._running, self.now)

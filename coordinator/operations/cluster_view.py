@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from common.errors import GntError
 from common.model.node import Node, NodeRef
 from common.names import NodeId, NodeName, TaskId
-from common.noderpc.facts import NodeFacts
 from common.noderpc.identity import Join
 from common.rpc.declare import NodeService
 from coordinator.locks.names import Owner
@@ -16,6 +15,7 @@ from coordinator.state.config import Config
 from coordinator.state.state import State
 
 if TYPE_CHECKING:  # commands read operations; asyncio would double the time that takes
+    from coordinator.nodes.reports import Live
     from coordinator.operations.placement.shared import Placing
 
 K = TypeVar("K")
@@ -166,8 +166,10 @@ class Cluster(Protocol):
     async def each(self, calls: Mapping[K, Awaitable[T]]) -> dict[K, T | GntError]:
         """Await all at once; an answer or an error for each."""
 
-    async def facts_of(self, nodes: Iterable[Node]) -> Mapping[NodeId, NodeFacts | GntError]:
+    async def facts_of(self, nodes: Iterable[Node], *, space: bool = True) -> "Live":
         """Ask several nodes at once; by UUID. Offline nodes are not asked.
+
+        Without ``space`` they do not say what their pools have free, and answer sooner.
 
         Jobs that ask at the same time share the answers.
         """

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from common.errors import Conflict
+from common.errors import Conflict, NodeFailure
 from common.model.job import Status
 from common.names import JobId, NodeName
 from coordinator.operations.instance.failover import FailOverInstance
@@ -16,6 +16,8 @@ from coordinator.operations.node.migrate import MigrateNode
 from tests.sim.mirrored_pair import attached, behind, bring_back, guests, homes, lose, tell
 from tests.sim.settings import BETA, GAMMA, WEB1, mirrored
 from tests.support.cluster import SimulatedCluster, outcome
+from tests.support.faults import Watching
+from tests.support.image import GROUP
 
 
 def test_it_survives_its_primary_node() -> None:
@@ -27,6 +29,27 @@ def test_it_survives_its_primary_node() -> None:
         assert behind(cluster) == ["gamma"]
 
     tell(story)
+
+
+def test_nobody_looks_at_volumes_while_a_guest_of_a_dead_node_is_waited_for() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await lose(cluster, GAMMA)
+        asked = Watching(lambda trip: trip.call.name in ("disks.find", "facts.facts"))
+        cluster.network.faults.append(asked)
+        await cluster.run(FailOverInstance(instance_name=WEB1))
+        assert [(trip.call.name, trip.body) for trip in asked.seen] == [("facts.facts", b"{}")]
+
+    tell(story)
+
+
+def test_a_stopped_instance_is_not_failed_over_to_where_its_volumes_are_gone() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await lose(cluster, GAMMA)
+        cluster.machines["beta"].volumes.groups[GROUP].volumes.clear()
+        with pytest.raises(NodeFailure, match="Disk 0 of web1 is missing on beta, and the other"):
+            await cluster.run(FailOverInstance(instance_name=WEB1))
+
+    tell(story, start=False)
 
 
 def test_a_copy_that_was_away_is_not_failed_over_to() -> None:

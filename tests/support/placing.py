@@ -5,12 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from common.errors import GntError
 from common.model.node import Node
-from common.names import NodeId
 from common.noderpc.facts import NodeFacts
 from coordinator.locks.names import Owner
-from coordinator.nodes.reports import Reports
+from coordinator.nodes.reports import Live, Reports
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.placement.shared import Placing
@@ -27,7 +25,10 @@ class PlacingCluster:
     ) -> None:
         self.config, self.live, self.answer = config, live, answer
         self.placing = Placing(
-            Reports(self._ask), self._run, search_path=(None,) if answer is None else (path, None)
+            Reports(self._ask),
+            Reports(self._ask),
+            self._run,
+            search_path=(None,) if answer is None else (path, None),
         )
         self.asked: list[dict[str, Any]] = []
         self.said: list[str] = []
@@ -39,8 +40,8 @@ class PlacingCluster:
         self.asked.append(json.loads(message)["request"])
         return json.dumps({"success": True, "info": "", "result": self.answer})
 
-    async def facts_of(self, nodes: Iterable[Node]) -> Mapping[NodeId, NodeFacts | GntError]:
-        return await self.placing.reports.of(nodes)
+    async def facts_of(self, nodes: Iterable[Node], *, space: bool = True) -> Live:
+        return await (self.placing.reports if space else self.placing.spaceless).of(nodes)
 
     def promise(self, *promises: Promise) -> None:
         self.placing.promises.make(self.owner, promises)

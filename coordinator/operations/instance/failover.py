@@ -134,7 +134,14 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
         cast = (
             only(config, instance, target)  # the other copy has what this one lacks, and stays away
             if declares
-            else await find_cast(cluster, instance, target, guest, without=not start)
+            else await find_cast(
+                cluster,
+                instance,
+                target,
+                guest,
+                without=not start,
+                has_copy=start,  # for the target of what is to run has shown attached disks
+            )
         )
         if start:
             with another_if_stale(cluster, place):

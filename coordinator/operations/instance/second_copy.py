@@ -28,7 +28,13 @@ class Cast(NamedTuple):
 
 
 async def find_cast(
-    cluster: Cluster, instance: Instance, home: Node, guest: GuestSpec, *, without: bool = False
+    cluster: Cluster,
+    instance: Instance,
+    home: Node,
+    guest: GuestSpec,
+    *,
+    without: bool = False,
+    has_copy: bool = False,
 ) -> Cast:
     """Find out which nodes can take part when an instance starts on ``home``.
 
@@ -39,6 +45,7 @@ async def find_cast(
         guest: with its disks.
         without: whether to go on without a second copy that cannot be had, though its node is
             not marked offline.
+        has_copy: whether ``home`` has just been seen to have its copy, and need not be asked.
 
     Raises:
         Conflict: the copy on ``home`` is behind the other one.
@@ -49,7 +56,7 @@ async def find_cast(
         return Cast((home.ref,))
     (second,) = (config.nodes[n] for n in config.nodes_of(instance) if n != home.uuid)
     if second.offline:
-        return await _by_itself(cluster, home, second, guest)
+        return await _by_itself(cluster, home, second, guest, has_copy=has_copy)
     try:
         missing = await _missing(cluster, second, guest)
         trouble = f"disk {missing} is missing there" if missing else ""
@@ -66,16 +73,18 @@ async def find_cast(
             node=second.name,
         )
     cluster.log(f"Going on without the second copy on {second.name}: {trouble}.")
-    return await _by_itself(cluster, home, second, guest)
+    return await _by_itself(cluster, home, second, guest, has_copy=has_copy)
 
 
-async def _by_itself(cluster: Cluster, home: Node, second: Node, guest: GuestSpec) -> Cast:
+async def _by_itself(
+    cluster: Cluster, home: Node, second: Node, guest: GuestSpec, *, has_copy: bool
+) -> Cast:
     """Return that ``home`` has to do without the other copy, which falls behind.
 
     Raises:
         NodeFailure: it has no copy either, so that of the other node is not to be noted as old.
     """
-    if missing := await _missing(cluster, home, guest):
+    if not has_copy and (missing := await _missing(cluster, home, guest)):
         raise NodeFailure(
             f"Disk {missing} of {guest.name} is missing on {home.name}, and the other copy, on "
             f"{second.name}, cannot be had: bring {second.name} back.",

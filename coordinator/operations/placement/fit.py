@@ -67,19 +67,19 @@ async def take_memory(cluster: Cluster, node: Node, memory: MiB, instance: Insta
         NoCapacity: says what is free.
         NodeFailure: the node does not answer.
     """
-    live = await check_answer(cluster, [node])
+    live = await check_answer(cluster, [node], space=False)
     look = Look(cluster.config, live, cluster.placing.promises.standing(but=cluster.owner))
     check_free_memory(look, node, memory, instance)
     cluster.promise(Promise(instance.uuid, node.uuid, memory))
 
 
-async def check_answer(cluster: Cluster, nodes: Sequence[Node]) -> "Live":
-    """Have nodes say anew what they have free.
+async def check_answer(cluster: Cluster, nodes: Sequence[Node], *, space: bool = True) -> "Live":
+    """Have nodes say anew what they have free, in their pools as well if not told otherwise.
 
     Raises:
         NodeFailure: one does not answer.
     """
-    live = await cluster.facts_of(nodes)
+    live = await cluster.facts_of(nodes, space=space)
     for node in nodes:
         answer = live.get(node.uuid)
         if isinstance(answer, GntError):

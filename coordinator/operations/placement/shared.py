@@ -22,6 +22,7 @@ class Placing:
     """
 
     reports: Reports
+    spaceless: Reports  # the same without what pools have free, which nodes take long to find out
     run_program: RunProgram  # path, options, input; returns what it printed
     search_path: SearchPath = (None,)
     promises: Promises = field(default_factory=Promises)
