@@ -61,8 +61,11 @@ class LinuxVolumes(Volumes):
             asked = sorted({new.volume.place.group for new in wanted})
             for group in asked:
                 await turns.enter_async_context(self._turns.of(group))
-            there = await remove_pointless(wanted, await lvm.look_at(*asked))
+            there = self._rooms.without([new.volume.place for new in wanted])
+            if there is None:
+                there = await remove_pointless(wanted, await lvm.look_at(*asked))
             for group in asked:
+                self._rooms.forget(group)
                 its = [new for new in wanted if new.volume.place.group == group]
                 fresh += await make(its, there[group])
         ends = {new.volume: new.zeros for new in wanted if new.zeros is not None}

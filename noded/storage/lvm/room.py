@@ -1,10 +1,12 @@
 """How much room a pool has; asked often, and for a group found out only when it has changed."""
 
 import asyncio
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from common.model.disk import LvmBacking
 from common.model.pool import Pool
 from common.names import MiB
 from common.noderpc.facts import StorageReport
@@ -21,7 +23,7 @@ NEARLY_FULL = 80.0  # percent of a thin pool; so far LVM extends none by itself
 class _Known(NamedTuple):
     stamp: tuple[int, int, int]
     until_s: float
-    report: StorageReport
+    group: Group
 
 
 class Rooms:
@@ -29,7 +31,7 @@ class Rooms:
 
     def __init__(self, backups: Path = BACKUPS) -> None:
         self._backups = backups
-        self._known: dict[Pool, _Known] = {}
+        self._known: dict[str, _Known] = {}
 
     async def of(self, pool: Pool) -> StorageReport:
         """Return how much room a pool has.
@@ -37,22 +39,52 @@ class Rooms:
         What was found out of a group holds for a while if LVM has not changed it since, by whose
         order ever. A thin pool fills up without that.
         """
-        group, thin_pool = names.split(pool)
-        now_s, stamp = asyncio.get_running_loop().time(), self._stamp(group)
-        known = self._known.get(pool)
-        if known is not None and known.stamp == stamp and now_s < known.until_s:
-            return known.report
-        report = room_in(pool, (await lvm.look([group])).get(group))
-        self._known.pop(pool, None)
-        if stamp is not None and not thin_pool and not report.problem:
-            self._known[pool] = _Known(stamp, now_s + KEPT_S, report)
-        return report
+        name, thin_pool = names.split(pool)
+        group = None if thin_pool else self._recent(name)
+        return room_in(pool, group or await self._look(name))
+
+    def without(self, places: Iterable[LvmBacking]) -> Mapping[str, Group] | None:
+        """Return the groups of volumes that are to be made, as of the last time they were asked.
+
+        None if that is too long ago, or not enough to go by: something is in one of these places,
+        or is to be in a thin pool.
+        """
+        groups: dict[str, Group] = {}
+        for place in places:
+            group = self._recent(place.group)
+            if group is None or place.name in group.volumes or place.thin_pool:
+                return None
+            groups[place.group] = group
+        return groups
+
+    def _recent(self, name: str) -> Group | None:
+        """Return a group as it was found a while ago, if LVM has not changed it since."""
+        known = self._known.get(name)
+        if known is None or known.stamp != self._stamp(name) or known.until_s <= _now_s():
+            return None
+        return known.group
+
+    def forget(self, name: str) -> None:
+        """Look at a group anew next time: it is being changed, which may leave no stamp."""
+        self._known.pop(name, None)
+
+    async def _look(self, name: str) -> Group | None:
+        stamp, until_s = self._stamp(name), _now_s() + KEPT_S
+        group = (await lvm.look([name])).get(name)
+        self.forget(name)
+        if group and stamp and not any(each.is_missing for each in group.devices):
+            self._known[name] = _Known(stamp, until_s, group)
+        return group
 
     def _stamp(self, group: str) -> tuple[int, int, int] | None:
         with suppress(OSError):
             found = (self._backups / group).stat()
             return found.st_ino, found.st_mtime_ns, found.st_size
         return None
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def room_in(pool: Pool, group: Group | None) -> StorageReport:

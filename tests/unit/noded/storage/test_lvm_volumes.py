@@ -325,6 +325,37 @@ def test_room_is_looked_at_again_when_the_group_has_changed(program: Lvm, tmp_pa
     assert simulate(scenario()) == [1, 2, 2, 3, 4]
 
 
+@pytest.mark.parametrize(
+    ("before", "looks"),
+    [("nothing", 0), ("change", 1), ("a minute", 1), ("failure", 1), ("other volumes", 1)],
+)
+def test_who_makes_what_was_just_asked_room_for_does_not_look_again(
+    program: Lvm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, looks: int
+) -> None:
+    (tmp_path / "xenvg").write_text("first")
+    wanted = [NewVolume(volume(), MiB(8))]
+
+    async def story(volumes: LinuxVolumes) -> None:
+        monkeypatch.setattr(volumes, "_rooms", Rooms(tmp_path))
+        if before == "other volumes":
+            program.volumes = [row(volume())]
+        await volumes.space(Pool(kind=PoolKind.VOLUME_GROUP, name="xenvg"))
+        if before == "change":
+            (tmp_path / "xenvg").write_text("second")
+        if before == "a minute":
+            await asyncio.sleep(60.0)
+        if before == "failure":
+            program.makes = False
+            with pytest.raises(NodeFailure):
+                await volumes.ensure_present(wanted)
+            program.makes = True
+        program.told.clear()
+        await volumes.ensure_present(wanted)
+        assert len(program.told) - len(program.changes) == looks
+
+    run(story)
+
+
 def test_zeroing_that_is_stopped_lets_go_of_the_device(
     program: Lvm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
