@@ -17,7 +17,7 @@ class KvmParameters(KvmDeclared):
     # Likewise, but a node is not believed what they are: a guest with another value is not moved.
     compared: ClassVar[frozenset[str]] = frozenset({
         "cdrom2_image_path", "cdrom_image_path", "initrd_path", "kernel_path", "kvm_extra",
-        "spice_bind", "usb_devices",
+        "spice_bind", "tpm", "usb_devices",
     })  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -100,6 +100,7 @@ class KvmDeclared(Order):
     accelerator: Accelerator = Accelerator.AUTO
     firmware: Firmware = Firmware.BIOS
     rng: bool = True
+    tpm: Kind = ""  # the disk on which its state is kept
 
     @property
     def wanted_accelerator(self) -> Accelerator:

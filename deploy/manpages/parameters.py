@@ -68,6 +68,8 @@ HYPERVISOR = {
     "spice_use_vdagent": "Whether the SPICE agent in the guest has a line to the viewer.",
     "spice_zlib_glz_wan_compression": "When SPICE uses zlib over glz for those far away: auto, "
     "never or always.",
+    "tpm": "Name of the disk on which its TPM keeps its state, and which it does not see; none: "
+    "no TPM. Needs the package swtpm on its nodes.",
     "usb_devices": "USB devices, with commas: keyboard, mouse, tablet, wacom-tablet.",
     "usb_mouse": "Its pointer on USB: mouse, or tablet, which follows a viewer's exactly.",
     "use_chroot": "Ganeti's; QEMU has no rights to any file that it is not handed.",

@@ -7,6 +7,7 @@ hang, die, lose its power or its wires between two of them.
 """
 
 import asyncio
+import functools
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from common.errors import Conflict, NodeFailure, NotFound
+from common.model.hypervisors import fingerprint
+from common.model.kvm import KvmParameters
 from common.names import InstanceId, MiB, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
 from noded.hypervisor.fake_devices import check_taps, placed, settle_disks, settle_nics
@@ -185,6 +188,7 @@ class FakeHypervisor(FakeLives):
             used_memory=guest.spec.wanted_memory,
             cpu_seconds=guest.number(now()) / COUNTS_PER_S,
             pinned={"accelerator": "tcg"},
+            compared=_compared(guest.spec),
             move=guest.move,
             arrived=guest.arrived and guest.hung_at is None and state is GuestState.INCOMING,
             silent_s=0.0 if guest.missed_at is None else now() - guest.missed_at,
@@ -193,3 +197,12 @@ class FakeHypervisor(FakeLives):
             held=guest.is_held and state is GuestState.PAUSED,
             interfaces=guest.interfaces,
         )
+
+
+def _compared(guest: GuestSpec) -> dict[str, str]:
+    parameters = guest.parameters
+    names = KvmParameters.compared & parameters.keys()
+    return {name: _fingerprint(parameters[name]) for name in names}
+
+
+_fingerprint = functools.cache(fingerprint)  # guests are looked at again and again

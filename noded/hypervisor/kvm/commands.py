@@ -6,7 +6,6 @@ Devices and disks are given as JSON, which needs no quoting; what cannot be JSON
 
 import json
 import shlex
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from common.model.kvm import KvmParameters
@@ -14,10 +13,9 @@ from common.model.kvm_words import Accelerator, Firmware, RebootBehavior
 from common.noderpc.instances import GuestSpec
 from noded.hypervisor.kvm import disk_devices, drives, fixed_devices, nic_devices, ram
 from noded.hypervisor.kvm.bus import ports
-from noded.hypervisor.kvm.disk_devices import Source
 from noded.hypervisor.kvm.displays import display
-from noded.hypervisor.kvm.firmware import Opened, flash_nodes, flash_of, locked
-from noded.hypervisor.kvm.nic_devices import Tap
+from noded.hypervisor.kvm.firmware import flash_nodes, flash_of, locked
+from noded.hypervisor.kvm.handed import Handed
 from noded.hypervisor.kvm.processors import topology
 
 # The oldest QEMU we support has it and every later one too, so that guests can move between
@@ -32,31 +30,6 @@ ENDS = "qemu_system_shutdown_request"  # an event that QEMU writes into its log,
 
 PROBE_CPU_S = 2  # seconds of processor time; a KVM that works needs a twentieth of this
 PROBE_PASSED = 33  # status that isa-debug-exit makes of the 0x10 the boot sector writes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handed:
-    """Descriptors that QEMU is started with: it may open next to nothing by itself."""
-
-    qmp: int  # sockets that listen
-    news: int  # QMP as well, for who listens to events while others ask
-    serial: int
-    serial_log: int
-    agent: int | None = None
-    firmware: Opened | None = None
-    kernel: int | None = None
-    initrd: int | None = None
-    disks: tuple[Source, ...] = ()  # in the order of the guest's disks
-    images: tuple[int, ...] = ()  # in its CD drives
-    taps: tuple[Tap, ...] = ()  # in the order of its nics
-
-    @property
-    def all(self) -> tuple[int, ...]:
-        single = (number for number in (self.agent, self.kernel, self.initrd) if number is not None)
-        disks = (disk.fdset for disk in self.disks)
-        taps = (number for tap in self.taps for number in (*tap.queues, *tap.vhosts))
-        ours = (self.qmp, self.news, self.serial, self.serial_log)
-        return (*ours, *single, *(self.firmware or ()), *disks, *self.images, *taps)
 
 
 def guest(
@@ -114,6 +87,7 @@ def guest(
         *("-mon", "chardev=news,mode=control"),
         *_serial(parameters, handed, home),
         *_agent(handed),
+        *_tpm(handed),
         *_firmware(parameters, handed),
         *display(parameters, spec.port),
         *_kernel(parameters, handed),
@@ -175,6 +149,16 @@ def _agent(handed: Handed) -> tuple[str, ...]:
     if handed.agent is None:
         return ()
     return ("-chardev", f"socket,id=agent,fd={handed.agent},server=on,wait=off")
+
+
+def _tpm(handed: Handed) -> tuple[str, ...]:
+    if handed.tpm is None:
+        return ()
+    return (
+        *("-chardev", f"socket,id=tpm,fd={handed.tpm.line}"),
+        *("-tpmdev", "emulator,id=tpm,chardev=tpm"),
+        *("-device", _json(driver="tpm-tis", tpmdev="tpm")),
+    )
 
 
 def _firmware(parameters: KvmParameters, handed: Handed) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.letting_go import ask_to_let_go, devices, still_has
 from noded.hypervisor.kvm.monitor import CommandRefused, Monitor, monitor
 from noded.hypervisor.kvm.parse import parse_block_nodes
+from noded.hypervisor.kvm.tpm import with_drives
 from noded.hypervisor.slots import disk_slots
 from noded.system.threads import in_thread
 
@@ -44,11 +45,17 @@ async def settle_disks(
             "stop it to change them.",
             instance=guest.name,
         )
+    wanted = {disk.id for disk in guest.disks}
+    if parameters.tpm and parameters.tpm not in wanted:
+        raise Conflict(
+            f"{guest.name} runs with a TPM that keeps its state on disk {parameters.tpm}; stop it "
+            "to take that disk away.",
+            instance=guest.name,
+        )
     async with monitor(home.qmp_socket, guest.name) as session:
         plugging = _Plugging(session, home, guest.name, parameters, open_disk)
-        wanted = {disk.id for disk in guest.disks}
         await plugging.take_out([disk for disk in record.disks if disk not in wanted])
-        for disk in guest.disks:
+        for disk in with_drives(guest, parameters).disks:
             await plugging.put_in(disk)
 
 

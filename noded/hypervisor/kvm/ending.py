@@ -42,9 +42,11 @@ async def let_end(home: Home) -> None:
 
 async def clear(home: Home) -> None:
     """Kill what runs and forget the guest."""
-    if found := home.process():
-        with found:
-            await found.kill()
+    # Its TPM ends when QEMU does; but what has the disk open until then has to be gone as well.
+    for find in (home.process, home.tpm_process):
+        if found := find():
+            with found:
+                await found.kill()
     home.remove()
 
 

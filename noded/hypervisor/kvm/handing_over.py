@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 from common.errors import NodeFailure
 from common.model.kvm import KvmParameters
-from common.model.kvm_words import Accelerator
 from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
 from noded.hypervisor.interface import OpenDisk
 from noded.hypervisor.kvm import commands, drives
 from noded.hypervisor.kvm.after_start import Passwords
-from noded.hypervisor.kvm.commands import Handed
 from noded.hypervisor.kvm.disk_source import source_of
 from noded.hypervisor.kvm.firmware_files import open_firmware
 from noded.hypervisor.kvm.guest_parameters import parameters_of
-from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.handed import Handed
+from noded.hypervisor.kvm.home import Home, Record
 from noded.hypervisor.kvm.nic_devices import Tap
 from noded.hypervisor.kvm.ram import find_huge_page
 from noded.hypervisor.kvm.taps import take_tap
+from noded.hypervisor.kvm.tpm import Tpm, find_state, prepare, with_drives
 from noded.hypervisor.rules import Rules, check_program, open_image, read_password, read_rules
 
 _MOUNTS = Path("/proc/mounts")
@@ -56,17 +56,23 @@ class Resources(NamedTuple):
         )
 
 
+class Prepared(NamedTuple):
+    """The command line of a QEMU, what it is handed, and its TPM, which has to be there first."""
+
+    argv: tuple[str, ...]
+    handed: Handed
+    tpm: Tpm | None
+
+
 def hand_over(
     resources: Resources,
     ours: contextlib.ExitStack,
     home: Home,
     guest: GuestSpec,
     taps: tuple[str, ...],
-    accelerator: Accelerator,
-    incoming: bool,
-    paused: bool,
-) -> tuple[tuple[str, ...], Handed]:
-    """Open all that QEMU needs, and say how it is started.
+    record: Record,
+) -> Prepared:
+    """Open all that QEMU needs, and its TPM, and say how they are started.
 
     Args:
         resources: of this node.
@@ -74,9 +80,7 @@ def hand_over(
         home: the guest's directory.
         guest: what to run.
         taps: its network devices.
-        accelerator: which it runs with.
-        incoming: its memory comes from another node; else it is booted.
-        paused: it does nothing before it is told to.
+        record: how it runs, as written down.
     """
 
     def keep(descriptor: int) -> int:
@@ -87,6 +91,9 @@ def hand_over(
         return keep(resources.open_image(rules, path)) if path else None
 
     rules, parameters = resources.read_rules(), parameters_of(guest)
+    state = find_state(guest, parameters)
+    tpm = prepare(home, record.user, state, resources.open_disk, keep) if state else None
+    guest = with_drives(guest, parameters)
     disks = [keep(resources.open_disk(disk)) for disk in guest.disks]
 
     def listen(path: Path) -> int:
@@ -107,6 +114,7 @@ def hand_over(
         serial=listen(home.serial_socket),
         serial_log=keep(home.open_serial_log()),
         agent=listen(home.agent_socket) if parameters.use_guest_agent else None,
+        tpm=tpm.line if tpm else None,
         firmware=firmware,
         kernel=image(parameters.kernel_path),
         initrd=image(parameters.initrd_path),
@@ -118,14 +126,14 @@ def hand_over(
         guest,
         parameters,
         program=find_program(rules, parameters),
-        accelerator=accelerator,
+        accelerator=record.accelerator,
         handed=handed,
         home=str(home.directory),
         huge_page=huge_page(guest, parameters),
-        incoming=incoming,
-        paused=paused,
+        incoming=bool(record.receives),
+        paused=record.held,
     )
-    return argv, handed
+    return Prepared(argv, handed, tpm)
 
 
 def huge_page(guest: GuestSpec, parameters: KvmParameters) -> int:

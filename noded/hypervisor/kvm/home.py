@@ -69,6 +69,9 @@ class Home:
         self.agent_socket = self.directory / "agent.sock"
         self.serial_log = self.directory / "serial.log"
         self.pid = self.directory / "pid"
+        self.tpm = self.directory / "tpm"
+        self.tpm_log = self.directory / "tpm.log"
+        self.tpm_pid = self.directory / "tpm-pid"
         self.tls = self.directory / "tls"
         self.log = self.directory / "qemu.log"
         self._record = self.directory / "spec.json"
@@ -143,6 +146,14 @@ class Home:
             OSError: the disk is full.
         """
         _write(self.pid, b"%d\n" % started.pid)
+
+    def note_tpm(self, started: Process) -> None:
+        """Write down which process is the guest's TPM.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        _write(self.tpm_pid, b"%d\n" % started.pid)
 
     def record(self) -> Record | None:
         """Return what was written when the guest was started, if it ever was."""
@@ -241,6 +252,10 @@ class Home:
             return None
         return process.find(self.pid, self.instance, self.mark)
 
+    def tpm_process(self) -> Process | None:
+        """Return the guest's TPM, if it runs; to be closed by the caller."""
+        return process.find_tpm(self.tpm_pid, str(self.tpm))
+
     @property
     def runs(self) -> bool:
         """Tell whether there is a process of this guest."""
@@ -258,8 +273,8 @@ class Home:
             return ""
 
     def trim_logs(self) -> None:
-        """Keep both logs short: they grow with whatever the guest writes, or has QEMU say."""
-        for log in (self.serial_log, self.log):
+        """Keep all logs short: they grow with whatever the guest writes, or has QEMU say."""
+        for log in (self.serial_log, self.log, self.tpm_log):
             _trim(log)
 
     def remove(self) -> None:

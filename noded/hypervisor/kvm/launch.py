@@ -5,6 +5,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,22 +17,27 @@ from noded.hypervisor.interface import OpenDisk
 from noded.hypervisor.kvm import drives
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.after_start import Passwords, finish
+from noded.hypervisor.kvm.coming_up import until_up
 from noded.hypervisor.kvm.displays import card
 from noded.hypervisor.kvm.firmware_files import check_firmware
 from noded.hypervisor.kvm.guest_parameters import parameters_of
 from noded.hypervisor.kvm.handing_over import Resources, find_program, hand_over, huge_page
 from noded.hypervisor.kvm.home import Home, Record, homes
-from noded.hypervisor.kvm.monitor import Silent, monitor
-from noded.hypervisor.kvm.parse import explain
 from noded.hypervisor.kvm.processors import check_processors, pinning
+from noded.hypervisor.kvm.tpm import Tpm, check_tpm
 from noded.hypervisor.kvm.user import find_user, run_as, users_of
 from noded.hypervisor.rules import check_extra
 from noded.hypervisor.slots import disk_slots, nic_slots
 from noded.system.process import Process, start
 from noded.system.threads import in_thread
 
-START_S = 30.0
-LOOK_EVERY_S = 0.02  # QEMU comes up in 50 ms
+
+class Started(NamedTuple):
+    """What is written down of a guest, and its processes, which are the caller's to close."""
+
+    record: Record
+    qemu: Process
+    tpm: Process | None
 
 
 class Launcher:
@@ -84,6 +90,7 @@ class Launcher:
             pinning(parameters, range(guest.vcpus), frozenset(os.sched_getaffinity(0)))
             await in_thread(huge_page, guest, parameters)
             check_extra(rules, parameters.kvm_extra)
+            check_tpm(guest, parameters)
             users_of(guest, parameters, rules)
             check_firmware(parameters.firmware)
             if parameters.spice_bind and not guest.port:
@@ -113,7 +120,7 @@ class Launcher:
         *,
         receives: TaskId | None = None,
         paused: bool = False,
-    ) -> tuple[Process, Record]:
+    ) -> Started:
         """Start a guest's QEMU in an empty directory and return when it answers.
 
         Args:
@@ -138,27 +145,19 @@ class Launcher:
             with _about(guest), contextlib.ExitStack() as ours:  # QEMU has copies of its own
                 passwords = await in_thread(self._find_passwords, guest)
                 record = await self._settle(home, guest, accelerator, receives, paused)
-                argv, handed = await in_thread(
-                    hand_over,
-                    self._resources,
-                    ours,
-                    home,
-                    guest,
-                    taps,
-                    accelerator,
-                    bool(receives),
-                    paused,
+                prepared = await in_thread(
+                    hand_over, self._resources, ours, home, guest, taps, record
                 )
+                tpm = _start_tpm(undo, home, prepared.tpm) if prepared.tpm else None
                 groups = self._accelerators.groups if accelerator is Accelerator.KVM else ()
-                started = start(run_as(record.user, groups, argv), home.log, handed.all)
-                undo.enter_context(started)
-                undo.push_async_callback(started.kill)
+                argv = run_as(record.user, groups, prepared.argv)
+                started = _undone(undo, start(argv, home.log, prepared.handed.all))
                 home.note(started)
-            await _until_up(home, record, started)
+            await until_up(home, record, started)
             record = await finish(home, record, parameters_of(guest), passwords)
             home.write(record)
             undo.pop_all()
-        return started, record
+        return Started(record, started, tpm)
 
     async def _settle(
         self,
@@ -200,25 +199,17 @@ class Launcher:
         return self._resources.read_passwords(self._resources.read_rules(), parameters_of(guest))
 
 
-async def _until_up(home: Home, record: Record, started: Process) -> None:
-    """Wait until QEMU has set up the machine and answers."""
-    try:
-        async with asyncio.timeout(START_S):
-            while not started.has_ended:
-                with contextlib.suppress(Silent):
-                    async with monitor(home.qmp_socket, record.name) as session:
-                        await session.ask("query-status")
-                        return
-                await asyncio.sleep(LOOK_EVERY_S)
-    except TimeoutError as error:
-        raise NodeFailure(
-            f"The QEMU of {record.name} did not answer within {START_S:g} s and was killed; "
-            f"{explain(home.last_words())}",
-            instance=record.name,
-        ) from error
-    raise NodeFailure(
-        f"{record.name} cannot be started: {explain(home.last_words())}", instance=record.name
-    )
+def _start_tpm(undo: contextlib.AsyncExitStack, home: Home, tpm: Tpm) -> Process:
+    started = _undone(undo, start(tpm.command, home.tpm_log, tpm.handed))
+    home.note_tpm(started)
+    return started
+
+
+def _undone(undo: contextlib.AsyncExitStack, started: Process) -> Process:
+    """Have a process killed and closed if the guest does not come up."""
+    undo.enter_context(started)
+    undo.push_async_callback(started.kill)
+    return started
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from common.noderpc.instances import GuestSpec, GuestState
 from noded.hypervisor.kvm.arrivals import Arrivals
 from noded.hypervisor.kvm.ending import Besides, clear, let_end, power_off
 from noded.hypervisor.kvm.guests import WHY, Guests, name_of
-from noded.hypervisor.kvm.home import Home, Record, homes
+from noded.hypervisor.kvm.home import Home, homes
 from noded.hypervisor.kvm.launch import Launcher
 from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.parse import lacks_space
@@ -106,11 +106,13 @@ class Lives:
         """Start a guest of which nothing is here, or wait for it; the caller has its turn."""
         self.ensure_trimmed()
         self._guests.agents.forget(home.instance)
-        started, record = await self._launcher.launch(
-            home, guest, taps, receives=receives, paused=paused
-        )
-        self._guests.background.start(_attend(started, record), name=f"guest {record.name}")
-        log.info("%s %s here", record.name, "waits for its memory" if receives else "runs")
+        started = await self._launcher.launch(home, guest, taps, receives=receives, paused=paused)
+        name = started.record.name
+        for what, process in {"QEMU": started.qemu, "TPM": started.tpm}.items():
+            if process:
+                attending = _attend(process, f"the {what} of {name}")
+                self._guests.background.start(attending, name=f"guest {name}, {what}")
+        log.info("%s %s here", name, "waits for its memory" if receives else "runs")
 
     async def clear(self, home: Home) -> None:
         """Kill what runs and forget the guest; the caller has its turn."""
@@ -155,8 +157,8 @@ async def _write_again(home: Home) -> None:
             await session.ask("cont")
 
 
-async def _attend(started: Process, record: Record) -> None:
+async def _attend(started: Process, what: str) -> None:
     """Clear away a child of ours when it ends, whenever that is."""
     with started:
         await started.ended()
-    log.info("the QEMU of %s has ended", record.name)
+    log.info("%s has ended", what)

@@ -1,4 +1,4 @@
-"""Which process is a guest's QEMU."""
+"""Which process is a guest's QEMU, and which its TPM."""
 
 import itertools
 import os
@@ -24,3 +24,13 @@ def find(pid_file: Path, instance: InstanceId, mark: str) -> Process | None:
         return is_named and any(os.fsencode(mark) in argument for argument in arguments)
 
     return process.find(pid_file, is_it)
+
+
+def find_tpm(pid_file: Path, mark: str) -> Process | None:
+    """Return the TPM whose number is in ``pid_file``, if it still runs.
+
+    Args:
+        pid_file: as ``Home.note_tpm`` writes it.
+        mark: what the command line of no other TPM contains.
+    """
+    return process.find(pid_file, lambda arguments: any(os.fsencode(mark) in a for a in arguments))

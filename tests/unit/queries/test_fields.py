@@ -25,6 +25,7 @@ OURS = {
         "hv/accelerator",
         "hv/firmware",
         "hv/rng",
+        "hv/tpm",
         "last_known",
         "expires",
         "maybe_on",

@@ -24,9 +24,9 @@ from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
 from noded.hypervisor.kvm import commands, drives
 from noded.hypervisor.kvm.boot_sector import boot_sector
-from noded.hypervisor.kvm.commands import Handed
 from noded.hypervisor.kvm.disk_devices import Source
 from noded.hypervisor.kvm.firmware import Opened
+from noded.hypervisor.kvm.handed import Handed
 from noded.hypervisor.kvm.nic_devices import Tap
 from noded.hypervisor.slots import disk_slots, nic_slots
 from tests.support.disks import file_disk

@@ -1,0 +1,241 @@
+"""A guest's TPM: Debian's swtpm behind a real QEMU, with its state on a disk of the instance."""
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from common.errors import Conflict, InvalidRequest, NodeFailure
+from common.model.disk import Mode, Qcow2Backing
+from common.noderpc.disks import DiskSpec
+from common.noderpc.instances import GuestSpec, GuestState
+from noded.hypervisor.kvm import tpm
+from noded.hypervisor.kvm.monitor import monitor
+from noded.hypervisor.kvm.tpm_commands import PROGRAM
+from noded.hypervisor.kvm.user import ROOT
+from noded.system.process import Process
+from tests.support.hypervisors import (
+    MOVE,
+    WEB1,
+    KvmRig,
+    goes_on,
+    has_qemu,
+    run_kvm,
+    send,
+    state_of,
+    until,
+)
+
+MAGIC = b"nilmptws"  # with which a state begins; of swtpm 0.7
+SMALLEST = 1000  # bytes of a state that was written
+
+pytestmark = [
+    pytest.mark.skipif(not has_qemu, reason="QEMU IS NOT INSTALLED: no TPM was tested"),
+    pytest.mark.skipif(
+        shutil.which(PROGRAM) is None, reason="SWTPM IS NOT INSTALLED: no TPM was tested"
+    ),
+    pytest.mark.skipif(os.geteuid() != ROOT, reason="NOT ROOT: no TPM can be given a disk"),
+]
+
+
+def trusted(rig: KvmRig, number: int = 1) -> GuestSpec:
+    """Describe web1 with a TPM that keeps its state on disk ``number``."""
+    disks = (rig.disk(0), rig.disk(number))
+    return rig.spec(disks=disks, parameters={"tpm": disks[1].id})
+
+
+def state(rig: KvmRig, number: int = 1) -> bytes:
+    """Return what is on the disk of a TPM, without what was never written to."""
+    return (rig.root / f"{number}.img").read_bytes().rstrip(b"\0")
+
+
+def is_same(one: bytes, other: bytes, stranger: bytes) -> bool:
+    """Tell whether two states are of one TPM.
+
+    A TPM is told by its seeds, which nobody else has; counters change with each start.
+    """
+    assert min(map(len, (one, other, stranger))) > SMALLEST
+    seeds = [i for i, (a, b) in enumerate(zip(one, stranger, strict=False)) if a != b]
+    kept = sum(one[i : i + 1] == other[i : i + 1] for i in seeds)
+    return kept > len(seeds) * 0.8
+
+
+def emulator(rig: KvmRig, node: str = "alpha") -> Process | None:
+    return rig.home(node).tpm_process()
+
+
+def has_none(rig: KvmRig, node: str = "alpha") -> bool:
+    found = emulator(rig, node)
+    if found is None:
+        return True
+    with found:
+        return found.has_ended
+
+
+def status(process: Process) -> dict[str, str]:
+    """Return what the kernel says of a process."""
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return {name: told.strip() for name, _, told in (line.partition(":") for line in lines)}
+
+
+def loops(rig: KvmRig) -> Iterator[str]:
+    """Yield the files of the rig that a loop device is made of."""
+    for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+        name = backing.read_text().strip()
+        if name.startswith(str(rig.root)):
+            yield name
+
+
+def test_a_guest_finds_the_same_tpm_at_each_start_and_wherever_it_moves() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
+        await alpha.ensure_running(trusted(rig, 2), ())
+        await goes_on(rig, "alpha")
+        await alpha.ensure_gone(WEB1)
+        stranger = state(rig, 2)
+        await alpha.ensure_running(trusted(rig), ())
+        await goes_on(rig, "alpha")
+        await alpha.reset(WEB1)
+        await goes_on(rig, "alpha")
+        await alpha.ensure_gone(WEB1)
+        first = state(rig)
+        assert first.startswith(MAGIC)
+        await alpha.ensure_running(trusted(rig), ())
+        await goes_on(rig, "alpha")
+        second = state(rig)
+        assert is_same(first, second, stranger)
+        assert not is_same(first, stranger, second)
+        await send(rig, await beta.ensure_receiving(trusted(rig), (), MOVE))
+        await alpha.ensure_no_shell(WEB1)
+        assert has_none(rig, "alpha")
+        await beta.ensure_resumed(WEB1, MOVE)
+        await goes_on(rig, "beta")
+        await beta.ensure_gone(WEB1)
+        assert has_none(rig, "beta")
+        assert is_same(first, state(rig), stranger)
+
+    run_kvm(scenario)
+
+
+def test_a_guest_is_told_of_its_tpm_and_of_no_disk_of_it() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(trusted(rig), ())
+        async with monitor(rig.home("alpha").qmp_socket, "web1") as session:
+            (told,) = await session.ask("query-tpm")
+        assert (told["model"], told["options"]["type"]) == ("tpm-tis", "emulator")
+        assert await rig.seen("alpha") == {0: 1}
+        (report,) = await alpha.guests()
+        assert report.disks == {disk.id: slot for slot, disk in enumerate(trusted(rig).disks)}
+        now = rig.spec(disks=(rig.disk(0), rig.disk(1), rig.disk(2)))  # set otherwise meanwhile
+        await goes_on(rig, "alpha")
+        await alpha.ensure_disks(now)
+        assert await rig.seen("alpha") == {0: 1, 2: 1}
+        with pytest.raises(Conflict, match="TPM that keeps its state on disk"):
+            await alpha.ensure_disks(rig.spec())
+        assert not has_none(rig)
+
+    run_kvm(scenario)
+
+
+def test_a_tpm_is_nobody_outlives_noded_and_is_gone_with_its_guest() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(trusted(rig), ())
+        record, found = rig.home("alpha").record(), emulator(rig)
+        assert record is not None
+        assert found is not None
+        with found:
+            told = status(found)
+            assert {*told["Uid"].split(), *told["Gid"].split()} == {str(record.user)}
+            assert {int(told[f"Cap{each}"], 16) for each in ("Prm", "Eff", "Bnd", "Amb")} == {0}
+            assert (told["NoNewPrivs"], told["Seccomp"]) == ("1", "2")
+            assert list((rig.home("alpha").tpm).iterdir()) == []  # its device is its own alone
+            await rig.restart_noded("alpha")
+            await goes_on(rig, "alpha")
+            assert not has_none(rig)
+            assert list(loops(rig)) == [str(rig.root / "1.img")]
+            await rig.nodes["alpha"].ensure_gone(WEB1)
+            assert found.has_ended
+        await until(lambda: not list(loops(rig)))
+
+    run_kvm(scenario)
+
+
+def test_a_tpm_ends_with_its_guest_however_that_ends() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].ensure_running(trusted(rig), ())
+        assert not has_none(rig)
+        await rig.restart_noded("alpha")  # nobody waits for either
+        rig.crash("alpha")
+        await until(lambda: has_none(rig))
+        await until(lambda: not list(loops(rig)))
+
+    run_kvm(scenario)
+
+
+def test_a_tpm_that_hangs_is_gone_with_its_guest_all_the_same() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].ensure_running(trusted(rig), ())
+        found = emulator(rig)
+        assert found is not None
+        with found:
+            found.signal(signal.SIGSTOP)
+            await rig.nodes["alpha"].ensure_gone(WEB1)
+            assert found.has_ended
+
+    run_kvm(scenario)
+
+
+def test_a_guest_whose_tpm_has_died_stays_where_it_is() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha = rig.nodes["alpha"]
+        await alpha.ensure_running(trusted(rig), ())
+        await goes_on(rig, "alpha")
+        found = emulator(rig)
+        assert found is not None
+        with found:
+            await found.kill()
+        reception = await rig.nodes["beta"].ensure_receiving(trusted(rig), (), MOVE)
+        with pytest.raises(NodeFailure, match="goes on here"):
+            await send(rig, reception)
+        assert await state_of(alpha) is GuestState.RUNNING
+        await goes_on(rig, "alpha")
+
+    run_kvm(scenario)
+
+
+def test_what_a_tpm_cannot_have_is_refused_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha = rig.nodes["alpha"]
+        with pytest.raises(InvalidRequest, match="it has no disk “state”"):
+            await alpha.ensure_running(rig.spec(parameters={"tpm": "state"}), ())
+        for disk in _unusable(rig.disk(1)):
+            spec = rig.spec(disks=(rig.disk(0), disk), parameters={"tpm": disk.id})
+            with pytest.raises(InvalidRequest, match="a TPM can keep no state"):
+                await alpha.ensure_running(spec, ())
+        with monkeypatch.context() as without:
+            without.setattr(tpm, "PROGRAM", "swtpm-that-is-not-there")
+            with pytest.raises(NodeFailure, match=r"install it \(Debian: swtpm\)"):
+                await alpha.ensure_running(trusted(rig), ())
+        with monkeypatch.context() as broken:
+            broken.setattr(tpm, "PROGRAM", "false")
+            with pytest.raises(NodeFailure, match="web1 cannot be started"):
+                await alpha.ensure_running(trusted(rig), ())
+        assert await alpha.guests() == ()
+        assert list(loops(rig)) == []
+        await alpha.ensure_running(trusted(rig), ())
+        await goes_on(rig, "alpha")
+
+    run_kvm(scenario)
+
+
+def _unusable(disk: DiskSpec) -> Iterator[DiskSpec]:
+    yield replace(disk, mode=Mode.READ_ONLY)
+    yield replace(disk, backing=Qcow2Backing(path="/srv/1.qcow2", shared=False))
