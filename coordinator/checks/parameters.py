@@ -26,6 +26,7 @@ from common.model.settings import bad_settings
 from common.model.storage_directory import bad_directories
 from common.names import InstanceId
 from coordinator.checks.finding import Finding, Seen
+from coordinator.disks.tpm import complaint, problem_of_state
 from coordinator.operating_systems.hypervisor_layer import base_hvparams
 from coordinator.state.config import Config
 
@@ -167,7 +168,13 @@ def _of_instance(config: Config, instance: Instance, bases: _Bases) -> Iterator[
         )
         return
     kind = HYPERVISORS[instance.hypervisor]
-    yield from _bad("instance", name, kind, bases.hypervisor(instance), instance.hvparams)
+    base = bases.hypervisor(instance)
+    yield from _bad("instance", name, kind, base, instance.hvparams)
+    wanted = instance.hvparams.get("tpm", base.get("tpm"))
+    if wanted and isinstance(wanted, str):
+        disks = tuple(filter(None, map(config.disks.get, instance.disks)))
+        if problem := problem_of_state(wanted, disks):
+            yield Bad("instance", name, complaint(name, wanted, problem))
 
 
 def _bad(kind: str, name: str, declared: type[Order], base: Layer, own: Layer) -> Iterator[Bad]:

@@ -22,6 +22,7 @@ from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
 from common.units import parse_mib
 from coordinator.disks.kinds import kind_of
+from coordinator.disks.tpm import find_state
 from coordinator.operating_systems.hypervisor_layer import base_hvparams
 from coordinator.state.config import Config
 
@@ -113,6 +114,8 @@ def guest_spec(
         what=f"the hypervisor parameters of {instance.name}",
     )
     told = to_builtins(parameters)
+    if state := find_state(told.get("tpm", ""), disks):
+        told["tpm"] = state.uuid  # a node knows disks by nothing else
     queues, here = queues_of(told), at or instance.primary_node
     return GuestSpec(
         id=instance.uuid,

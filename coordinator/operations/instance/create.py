@@ -14,6 +14,7 @@ from common.names import MiB
 from common.noderpc.instances import GuestSpec, Instances
 from common.noderpc.operating_systems import OperatingSystems, Script, ScriptOrder
 from coordinator.disks.kinds import kind_of
+from coordinator.disks.tpm import check_tpm
 from coordinator.locks.names import Wanted
 from coordinator.operating_systems.parameters import (
     forget_instance,
@@ -138,6 +139,7 @@ class CreateInstance(NewInstance, kw_only=True):
 
     async def _startable(self, cluster: Cluster, plan: CreatePlan) -> CreatePlan:
         """Check that its node can start it and install its operating system; plan that, too."""
+        check_tpm(plan.guest.name, plan.guest.parameters.get("tpm", ""), plan.disks)
         await cluster.call(Instances, plan.node).check_startable(guest=plan.guest)
         if (install := self._installation(cluster, plan)) is not None:
             order = self._script(cluster, plan, install)
