@@ -37,5 +37,20 @@ Connection = dict[str, Any]
 """How nics of a network are plugged in on the nodes of a group: mode, link, vlan."""
 
 
+def told_of(network: Network) -> dict[str, str]:
+    """Return what scripts are told of a network, by Ganeti's names; what it lacks is left out."""
+    told = {
+        "NETWORK_NAME": network.name,
+        "NETWORK_UUID": network.uuid,
+        "NETWORK_SUBNET": network.network,
+        "NETWORK_GATEWAY": network.gateway,
+        "NETWORK_SUBNET6": network.network6,
+        "NETWORK_GATEWAY6": network.gateway6,
+        "NETWORK_MAC_PREFIX": network.mac_prefix,
+    }
+    tags = {"NETWORK_TAGS": " ".join(sorted(network.tags))}
+    return {name: value for name, value in told.items() if value} | tags
+
+
 def range_of(network: Network) -> IPv4Network:
     return IPv4Network(network.network)

@@ -62,7 +62,7 @@ class DefinitionReport(Report):
     shadowed: tuple[Path, ...] = ()
 
 
-class Subject(Order, kw_only=True):
+class Subject(Order, kw_only=True, omit_defaults=True):
     """An instance as scripts are told of it; every parameter is filled."""
 
     id: InstanceId
@@ -77,6 +77,7 @@ class Subject(Order, kw_only=True):
     disk_names: tuple[str, ...] = ()  # of those disks, in their order
     nics: tuple[NicSpec, ...] = ()
     nic_names: tuple[str, ...] = ()
+    nic_networks: tuple[dict[str, str], ...] = ()  # NETWORK_…; (): no nic is in a network
     hvparams: dict[str, Any] = {}
     beparams: dict[str, Any] = {}
 

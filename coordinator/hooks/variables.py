@@ -11,7 +11,7 @@ from common.model.disk import Disk
 from common.model.group import Group
 from common.model.hypervisors import HYPERVISORS
 from common.model.instance import Instance, nodes_of
-from common.model.network import Network
+from common.model.network import Network, told_of
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import NicMode, NicParameters, settled
@@ -77,17 +77,7 @@ def of_group(group: Group) -> Variables:
 
 
 def of_network(network: Network) -> Variables:
-    return {
-        "OP_TARGET": network.name,
-        "NETWORK_NAME": network.name,
-        "NETWORK_UUID": network.uuid,
-        "NETWORK_SUBNET": network.network,
-        "NETWORK_GATEWAY": network.gateway,
-        "NETWORK_SUBNET6": network.network6,
-        "NETWORK_GATEWAY6": network.gateway6,
-        "NETWORK_MAC_PREFIX": network.mac_prefix,
-        "NETWORK_TAGS": " ".join(sorted(network.tags)),
-    }
+    return {"OP_TARGET": network.name, **told_of(network)}
 
 
 def of_cluster(config: Config) -> Variables:
@@ -132,6 +122,5 @@ def _of_nics(
         if parameters.mode is not NicMode.ROUTED:
             yield f"INSTANCE_NIC{index}_BRIDGE", parameters.link
         if network := config.networks.get(nic.network):
-            for name, value in of_network(network).items():
-                if name != "OP_TARGET":
-                    yield f"INSTANCE_NIC{index}_{name}", value
+            for name, value in told_of(network).items():
+                yield f"INSTANCE_NIC{index}_{name}", value

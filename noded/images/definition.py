@@ -15,7 +15,8 @@ PARAMETERS = (
     ("password", "of this user, plain or hashed; give it as private or secret"),
     ("hostname", "instead of the instance's name"),
     ("user_data", "told to cloud-init instead of the above"),
-    ("prefix", "length of the prefix of the nics' addresses (24, or 64)"),
+    ("prefix", "length of the prefix of IPv4 addresses that are in no network (24)"),
+    ("prefix6", "likewise of IPv6 addresses (64)"),
     ("gateway", "of the first nic, where it has an address"),
     ("nameservers", "addresses, with spaces"),
 )

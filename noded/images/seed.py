@@ -12,11 +12,13 @@ from typing import Any
 
 LABEL = "CIDATA"
 OF_FIRST_BOOT = (
-    "user", "ssh_key", "password", "hostname", "user_data", "prefix", "gateway", "nameservers",
+    "user", "ssh_key", "password", "hostname", "user_data", "prefix", "prefix6", "gateway",
+    "nameservers",
 )  # fmt: skip
 # Younger words for it, as routes to “default” or “::/0”, Debian 12's cloud-init does not take.
 _GATEWAYS = {4: "gateway4", 6: "gateway6"}
-_PREFIXES = {4: 24, 6: 64}  # where nobody says otherwise
+_PREFIXES = {4: "24", 6: "64"}  # where nobody says otherwise
+_SUFFIXES = {4: "", 6: "6"}  # of variables
 
 
 class BadSetting(Exception):
@@ -74,8 +76,9 @@ def _nics(told: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
         if not address:
             yield f"nic{index}", nic | {"dhcp4": True}
             continue
+        suffix = _SUFFIXES[ip_address(_address(address, "ip")).version]
         own: dict[str, Any] = {"addresses": [_with_prefix(address, told, index)]}
-        gateway = told.get(f"NIC_{index}_NETWORK_GATEWAY", "")
+        gateway = told.get(f"NIC_{index}_NETWORK_GATEWAY{suffix}", "")
         if gateway := gateway or (told.get("OSP_GATEWAY", "") if index == 0 else ""):
             via = _address(gateway, "gateway")
             own[_GATEWAYS[ip_address(via).version]] = via
@@ -85,13 +88,14 @@ def _nics(told: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _with_prefix(address: str, told: Mapping[str, str], index: int) -> str:
-    subnet = told.get(f"NIC_{index}_NETWORK_SUBNET", "").partition("/")[2]
-    version = ip_address(_address(address, "ip")).version
-    length = subnet or told.get("OSP_PREFIX", "") or str(_PREFIXES[version])
+    version = ip_address(address).version
+    suffix = _SUFFIXES[version]
+    subnet = told.get(f"NIC_{index}_NETWORK_SUBNET{suffix}", "").partition("/")[2]
+    length = subnet or told.get(f"OSP_PREFIX{suffix}", "") or _PREFIXES[version]
     try:
         return str(ip_interface(f"{address}/{length}"))
     except ValueError as error:
-        raise BadSetting(f"prefix cannot be “{length}”: {error}") from error
+        raise BadSetting(f"prefix{suffix} cannot be “{length}”: {error}") from error
 
 
 def _address(text: str, parameter: str) -> str:

@@ -52,6 +52,8 @@ def environment(
     for index, nic in enumerate(subject.nics):
         name = subject.nic_names[index] if index < len(subject.nic_names) else ""
         told |= _nic(f"NIC_{index}_", nic, name, subject, version)
+    for index, network in enumerate(subject.nic_networks):
+        told |= {f"NIC_{index}_{name}": value for name, value in network.items()}
     return {name: str(value) for name, value in (told | _own(order, paths)).items()}
 
 

@@ -24,7 +24,7 @@ TOLD = {
     "NIC_0_MAC": "aa:00:00:00:00:01", "NIC_0_IP": "192.0.2.7",
     "NIC_0_NETWORK_SUBNET": "192.0.2.0/26",
     "NIC_1_MAC": "aa:00:00:00:00:02", "NIC_1_IP": "2001:db8::7",
-    "NIC_1_NETWORK_GATEWAY": "2001:db8::1",
+    "NIC_1_NETWORK_GATEWAY6": "2001:db8::1",
     "OSP_USER": "jane", "OSP_SSH_KEY": KEY, "OSP_PASSWORD": "open: sesame",
     "OSP_GATEWAY": "192.0.2.1", "OSP_NAMESERVERS": "192.0.2.2",
 }  # fmt: skip

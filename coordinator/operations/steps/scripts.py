@@ -9,6 +9,7 @@ from common.errors import Conflict, NodeFailure
 from common.messages import Order, to_builtins
 from common.model.disk import Disk
 from common.model.instance import Instance
+from common.model.network import told_of
 from common.model.nic import Nic
 from common.model.node import NodeRef
 from common.model.os_name import read_os_name
@@ -60,6 +61,7 @@ def subject_of(
         nodes: its primary node, and those that hold its disks, too.
     """
     primary, *others = nodes
+    networks = [config.networks.get(nic.network) for nic in nics]
     return Subject(
         id=instance.uuid,
         name=instance.name,
@@ -73,6 +75,7 @@ def subject_of(
         disk_names=tuple(disk.name for disk in disks),
         nics=guest.nics,
         nic_names=tuple(nic.name for nic in nics),
+        nic_networks=tuple(told_of(each) if each else {} for each in networks if any(networks)),
         hvparams=guest.parameters,
         beparams=to_builtins(backend(config, instance)),
     )

@@ -30,6 +30,19 @@ ORDER = ScriptOrder(
 PATHS = (("/dev/dm-3", "block"),)
 
 
+def test_scripts_are_told_of_the_network_that_a_nic_is_in() -> None:
+    lan = {"NETWORK_NAME": "lan", "NETWORK_GATEWAY6": "2001:db8::1", "NETWORK_TAGS": ""}
+    subject = replace(ORDER.subject, nic_networks=({}, lan))
+    of_networks = {
+        name: value
+        for version in (10, 15, 20)
+        for name, value in told(replace(ORDER, subject=subject), version).items()
+        if "NETWORK" in name
+    }
+    assert of_networks == {f"NIC_1_{name}": value for name, value in lan.items()}
+    assert not any("NETWORK" in name for name in told())
+
+
 def definition(*versions: int) -> Definition:
     return Definition(
         name="debian", api_versions=versions, scripts={}, variants=("stable", "testing")

@@ -59,12 +59,34 @@ def test_nics_have_the_addresses_of_the_instance() -> None:
     assert read("network-config", prefix="28")["ethernets"]["nic0"]["addresses"] == ["192.0.2.7/28"]
 
 
+def test_addresses_of_both_versions_have_prefixes_and_gateways_of_their_own() -> None:
+    def nic(address: str, **more: str) -> Any:
+        told = TOLD | {"NIC_0_IP": address} | more
+        return json.loads(seed_files(told)["network-config"])["ethernets"]["nic0"]
+
+    given = {"OSP_PREFIX": "28", "OSP_PREFIX6": "56"}
+    assert nic("192.0.2.7", **given)["addresses"] == ["192.0.2.7/28"]
+    assert nic("2001:db8::7", **given)["addresses"] == ["2001:db8::7/56"]
+    assert nic("2001:db8::7", OSP_PREFIX="28")["addresses"] == ["2001:db8::7/64"]
+    network = {
+        "NIC_0_NETWORK_SUBNET": "192.0.2.0/26", "NIC_0_NETWORK_GATEWAY": "192.0.2.1",
+        "NIC_0_NETWORK_SUBNET6": "2001:db8::/48", "NIC_0_NETWORK_GATEWAY6": "2001:db8::1",
+    }  # fmt: skip
+    assert nic("192.0.2.7", **given, **network) | {"match": ""} == {
+        "match": "", "addresses": ["192.0.2.7/26"], "gateway4": "192.0.2.1",
+    }  # fmt: skip
+    assert nic("2001:db8::7", **given, **network) | {"match": ""} == {
+        "match": "", "addresses": ["2001:db8::7/48"], "gateway6": "2001:db8::1",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
         ({"gateway": "router"}, "gateway cannot be “router”: it is no IP address"),
         ({"nameservers": "192.0.2.2 dns"}, "nameservers cannot be “dns”"),
         ({"prefix": "99"}, "prefix cannot be “99”"),
+        ({"prefix": "64"}, "prefix cannot be “64”"),
     ],
 )
 def test_what_is_no_address_is_refused(wrong: dict[str, str], match: str) -> None:
