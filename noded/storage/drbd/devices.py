@@ -5,7 +5,7 @@ by their tags; the other end has to know the disk's secret. Nothing else is writ
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from common.errors import NodeFailure
 from common.names import NodeId
@@ -43,6 +43,14 @@ class MirrorDevices:
         if device is None:
             raise NodeFailure(f"The disk {mirror.name} is not attached on this node.")
         return device
+
+    async def activate(self, mirrors: Sequence[Mirror]) -> None:
+        """Have the volumes of all that are to be set up, which asks LVM as much as for one."""
+        every = await self.module.look()
+        complete = {device.resource for device in every if device.volumes is not None}
+        missing = [mirror for mirror in mirrors if mirror.resource not in complete]
+        if missing:
+            await self.volumes.activate([each for mirror in missing for each in mirror.volumes])
 
     async def set_up(self, mirror: Mirror) -> Device | None:
         """Have the device with its volumes; return it as it was found, None if it was made now."""

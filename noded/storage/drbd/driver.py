@@ -1,5 +1,7 @@
 """Disks that DRBD mirrors between two nodes, as any disk is: made, attached, opened, taken away."""
 
+from collections.abc import Sequence
+
 from common.errors import NodeFailure
 from common.model.disk import Mode
 from common.noderpc.disks import Access, DiskReport, DiskSpec
@@ -21,9 +23,14 @@ class MirrorStorage(Storage):
         names.check(*self.devices.read(disk).volumes)
 
     async def ensure_present(self, disk: DiskSpec) -> None:
-        mirror = self.devices.read(disk)
-        _, meta = await self._volumes.ensure_active(mirror.new_volumes)
-        await self._module.ensure_meta(mirror.minor, meta)
+        await self.ensure_present_with(disk, ())
+
+    async def ensure_present_with(self, disk: DiskSpec, others: Sequence[DiskSpec]) -> None:
+        mirrors = [self.devices.read(each) for each in (disk, *others)]
+        volumes = [new for mirror in mirrors for new in mirror.new_volumes]
+        _, *paths = await self._volumes.ensure_active(volumes)
+        for mirror, meta in zip(mirrors, paths[::2], strict=True):
+            await self._module.ensure_meta(mirror.minor, meta)
 
     async def ensure_absent(self, disk: DiskSpec) -> None:
         mirror = self.devices.read(disk)
@@ -61,14 +68,22 @@ class MirrorStorage(Storage):
             await self.devices.promote(mirror, access)
         return f"/dev/drbd{mirror.minor}"
 
+    async def attach_all(self, disks: Sequence[DiskSpec], access: Access) -> tuple[str, ...]:
+        await self.devices.activate([self.devices.read(disk) for disk in disks])
+        return tuple([await self.attach(disk, access) for disk in disks])
+
     async def detach(self, disk: DiskSpec) -> None:
-        mirror = self.devices.read(disk)
-        device = await self.devices.find(mirror)
-        if device is not None:
-            if device.report.primary:
-                await self.devices.demote(mirror)
-            await self._module.remove(mirror.resource)
-        await self._volumes.deactivate(mirror.volumes)
+        await self.detach_all((disk,))
+
+    async def detach_all(self, disks: Sequence[DiskSpec]) -> None:
+        mirrors = [self.devices.read(disk) for disk in disks]
+        for mirror in mirrors:
+            device = await self.devices.find(mirror)
+            if device is not None:
+                if device.report.primary:
+                    await self.devices.demote(mirror)
+                await self._module.remove(mirror.resource)
+        await self._volumes.deactivate([each for mirror in mirrors for each in mirror.volumes])
 
     def open(self, disk: DiskSpec) -> int:
         mirror = self.devices.read(disk)

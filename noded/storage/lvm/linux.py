@@ -46,6 +46,8 @@ class LinuxVolumes(Volumes):
 
     async def ensure_active(self, wanted: Sequence[NewVolume]) -> tuple[str, ...]:
         volumes = [new.volume for new in wanted]
+        if await self._seen.are_sound(volumes):
+            return tuple(map(mapper_path, volumes))
         if fresh := await self._make(wanted):
             await lvm.change(commands.finish_active(fresh))
             await self._seen.note_made(fresh)

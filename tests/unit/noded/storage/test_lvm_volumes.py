@@ -518,6 +518,7 @@ def test_what_was_just_made_is_attached_and_detached_without_another_look(
         paths = await volumes.ensure_active([NewVolume(each, MiB(8)) for each in made])
         program.told.clear()
         assert await volumes.activate(made) == paths
+        assert await volumes.ensure_active([NewVolume(made[1], MiB(8))]) == paths[1:]
         assert program.told == []
         await volumes.deactivate(made)
         assert program.told == [f"lvchange --activate n {made[0].name} {made[1].name}"]
