@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from coordinator.allocator.allocation.second_step import Vector
     from coordinator.allocator.allocation.two_nodes import AllowedPairs, TwoNodes
     from coordinator.allocator.model.row_score import RowScore
-    from coordinator.allocator.model.score import Score
 
 _BY_PAIR = frozenset((Term.N1_CNT, Term.RESERVED_MEM_CV, Term.RESERVED_MEM_RTOTAL))
 
@@ -35,7 +34,7 @@ _BY_PAIR = frozenset((Term.N1_CNT, Term.RESERVED_MEM_CV, Term.RESERVED_MEM_RTOTA
 class PairScores:
     """Pairs side by side, by position; see ``TwoNodes`` for what they are made of."""
 
-    def __init__(self, standing: Score | RowScore, pairs: TwoNodes) -> None:
+    def __init__(self, standing: RowScore, pairs: TwoNodes) -> None:
         self._standing, self._pairs = standing, pairs
         self._n = float(standing.count)
         self._online = [standing.is_online(place) for place in pairs.places]

@@ -1,4 +1,4 @@
-"""What changes on nodes do to the score, by its sums and variances rather than afresh."""
+"""What instances that come to nodes do to the spreads there."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 from coordinator.allocator.arrays import Floats, Ints
 from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.score import Score
-from coordinator.allocator.model.terms import SPREADS, WEIGHTS, Term
+from coordinator.allocator.model.terms import WEIGHTS, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,29 +28,6 @@ class Spread:
     scale: Floats
     centred: Floats
     exclusive_scale: Floats | None
-
-
-def own_effects(score: Score, nodes: Ints, after: Floats) -> tuple[Floats, Floats, Floats]:
-    """What changes on given nodes: the sums' part of the score, and of the spreads.
-
-    Returns:
-        The sums' part of the score; growth of the sum of squares around the mean, and of
-        the sum, both of shape (20, instances).
-    """
-    before = score.before[:, nodes]
-    online = score.online[nodes]
-    means = score.means[:, None, None]
-    shift = after - before
-    growth = np.where(online, shift * (after + before - 2 * means), 0.0).sum(axis=1)
-    online_shift = np.where(online, shift, 0.0).sum(axis=1)
-    total = np.full(
-        nodes.shape[1],
-        WEIGHTS[Term.LOCATION_EXCLUSION_SCORE] * float(score.crowding),
-    )
-    for term in Term:
-        if term not in SPREADS and term is not Term.LOCATION_EXCLUSION_SCORE:
-            total += WEIGHTS[term] * (score.sums[term] + shift[term].sum(axis=0))
-    return total, growth, online_shift
 
 
 def distinct_spreads(state: GroupState, score: Score, some: Ints, targets: Ints) -> list[Spread]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.balancing.departures import leave
-from coordinator.allocator.balancing.effects import own_effects
 from coordinator.allocator.balancing.moves import MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
 from coordinator.allocator.balancing.reserve import add_reserve
@@ -47,7 +46,7 @@ class MoveMatrix:
         if left.dependent is not None:
             by_target = sorted(_BY_TARGET)
             after[by_target, 0] = score.before[by_target][:, nodes[0]]
-        self._constant, self._squares, self._shifts = own_effects(score, nodes, after)
+        self._constant, self._squares, self._shifts = score.effects(nodes, after)
         self._as_primary = left.new_primary is None
         self._checks = step.room.checks(demands, as_primary=self._as_primary)
         self._split_spreads()

@@ -7,25 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.allocator.arrays import Bools, Floats, Ints, running_sum
+from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.model.figures import figures
 from coordinator.allocator.model.resources import NodeResources
-from coordinator.allocator.model.standing import Standing
-from coordinator.allocator.model.terms import (
-    SPREADS,
-    WEIGHTS,
-    Term,
-    TermKind,
-    kind_of,
-)
+from coordinator.allocator.model.row_score import RowScore
+from coordinator.allocator.model.terms import KINDS, SPREADS, WEIGHTS, Term, TermKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coordinator.allocator.model.standing import Change
-
-_Reduce = Callable[[Floats], Floats]
+    from coordinator.allocator.model.row_score import Change
 
 _BLOCK = 1 << 16  # numbers worked on at a time, so that they stay in the cache
+
+_SPREADS = list(SPREADS)
+_SUMS = [term for term, kind, _ in KINDS if kind is TermKind.SUM]
+_CROWDED = WEIGHTS[Term.LOCATION_EXCLUSION_SCORE]
+_WEIGHTS = np.array(WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,38 +51,22 @@ def _side_by_side(changes: Sequence[Change], crowding: Sequence[int]) -> Changed
     )
 
 
-class Score(Standing):
+class Score(RowScore):
     """Nodes as they stand, and what changes would make of their score.
 
     Attributes:
         online: which of them count; shape (nodes,).
         before: their figures, shape (20, nodes).
-        means: per term; meaningful for spreads only.
+        sums, means, variances: shape (20,); the latter two of spreads only.
     """
 
     def __init__(self, resources: NodeResources, crowding: int = 0) -> None:
+        # Not that of rows: there are none.
         self.online: Bools = ~resources.offline
         self.before = figures(resources)
-        self.crowding = crowding
-        self.count = int(np.count_nonzero(self.online))
-        self._column = np.where(self.online, np.cumsum(self.online) - 1, -1)
-        self._seen = np.ascontiguousarray(self.before[:, self.online])
-        self.sums = running_sum(self.before)
-        self.variances = np.zeros(len(Term))
-        self.means = np.zeros(len(Term))
-        if self.count:
-            spreads = list(SPREADS)
-            seen = self._seen[spreads]
-            self.sums[spreads] = running_sum(seen)
-            self.means[spreads] = self.sums[spreads] / self.count
-            with np.errstate(invalid="ignore"):
-                deviations = seen - self.means[spreads, None]
-                self.variances[spreads] = running_sum(deviations * deviations) / self.count
-        self.value = self.total()
-
-    def is_online(self, node: int) -> bool:
-        """Whether a node, given by position, counts in spreads."""
-        return bool(self.online[node])
+        self._add_up(self.before.tolist(), self.online.tolist(), crowding)
+        self.sums, self.variances = np.array(self.sums), np.array(self.variances)
+        self.means: Floats = self.sums / max(1, self.count)
 
     def figures_at(self, places: Sequence[int]) -> Floats:
         """The figures of some of the nodes, given by position: shape (20, places)."""
@@ -97,91 +78,70 @@ class Score(Standing):
         return scores
 
     def afresh(self, changes: Sequence[Change], crowding: Sequence[int]) -> list[float]:
-        """The score after each of some changes.
-
-        Args:
-            changes: of nodes, given by position, to other figures.
-            crowding: what each adds to the count of crowded locations.
-        """
+        """The score after each of some changes; see ``RowScore``."""
         scores: list[float] = self.exact(_side_by_side(changes, crowding)).tolist()
         return scores
 
+    def effects(self, nodes: Ints, after: Floats) -> tuple[Floats, Floats, Floats]:
+        """What changes on given nodes do to sums and variances rather than afresh.
+
+        Shapes are those of ``Changed``.
+
+        Returns:
+            The sums' part of the score; growth of the sum of squares around the mean, and of
+            the sum, both of shape (20, candidates).
+        """
+        before, online = self.before[:, nodes], self.online[nodes]
+        shift = after - before
+        squares = shift * (after + before - 2 * self.means[:, None, None])
+        growth = np.where(online, squares, 0.0).sum(axis=1)
+        sums = self.sums[_SUMS, None] + shift[_SUMS].sum(axis=1)
+        total = _WEIGHTS[_SUMS] @ sums + _CROWDED * float(self.crowding)
+        return total, growth, np.where(online, shift, 0.0).sum(axis=1)
+
     def estimates(self, changed: Changed) -> Floats:
         """Scores after each change, correct to about a millionth; much cheaper than ``exact``."""
-        total = np.zeros(changed.nodes.shape[1])
         if not self.count:
-            return total
-        is_online = self._column[changed.nodes] >= 0
-        for term in Term:
-            old = self.before[term, changed.nodes]
-            new = changed.figures[term]
-            match kind_of(term):
-                case TermKind.SPREAD:
-                    with np.errstate(invalid="ignore"):
-                        was, becomes = old - self.means[term], new - self.means[term]
-                        shift = np.where(is_online, becomes - was, 0).sum(axis=0) / self.count
-                        growth = np.where(is_online, becomes * becomes - was * was, 0).sum(axis=0)
-                        variance = self.variances[term] + growth / self.count - shift * shift
-                        total += WEIGHTS[term] * np.sqrt(np.maximum(variance, 0))
-                case TermKind.SUM:
-                    total += WEIGHTS[term] * (self.sums[term] + (new - old).sum(axis=0))
-                case TermKind.CROWDING:
-                    total += WEIGHTS[term] * (self.crowding + changed.crowding)
-        return total
+            return np.zeros(changed.nodes.shape[1])
+        with np.errstate(invalid="ignore"):
+            total, growth, shift = self.effects(changed.nodes, changed.figures)
+            shift /= self.count
+            variances = self.variances[:, None] + growth / self.count - shift * shift
+            spreads = np.sqrt(np.maximum(variances[_SPREADS], 0))
+            estimates: Floats = total + _WEIGHTS[_SPREADS] @ spreads + _CROWDED * changed.crowding
+        return estimates
 
     def exact(self, changed: Changed) -> Floats:
         """The scores after each change."""
-        candidates = changed.nodes.shape[1]
-        total = np.zeros(candidates)
+        total = np.zeros(changed.nodes.shape[1])
         if not self.count:
             return total
-        known: dict[bytes, Floats] = {}  # equal terms once
-        for term in Term:
+        known: dict[tuple[int, bytes], Floats] = {}  # equal terms once
+        for term, kind, weight in KINDS:
             after = changed.figures[term]
-            match kind_of(term):
-                case TermKind.SPREAD:
-                    key = self._seen[term].tobytes() + after.tobytes()
-                    if key not in known:
-                        known[key] = self._spreads(term, changed.nodes, after)
-                    value = known[key]
-                case TermKind.SUM:
-                    value = self._summed(term, changed.nodes, after)
-                case _:
-                    value = (self.crowding + changed.crowding).astype(np.float64)
-            total = total + WEIGHTS[term] * value
+            if kind is TermKind.SPREAD:
+                key = self.alike[term], after.tobytes()
+                if key not in known:
+                    known[key] = self._in_blocks(term, changed.nodes, after, _spread)
+                value = known[key]
+            elif term is Term.RESERVED_MEM_RTOTAL:
+                value = self._in_blocks(term, changed.nodes, after, _sum)
+            elif kind is TermKind.SUM:  # whole numbers add up in any order
+                value = self.sums[term] + (after - self.before[term, changed.nodes]).sum(axis=0)
+            else:
+                value = (self.crowding + changed.crowding).astype(np.float64)
+            total = total + weight * value
         return total
 
-    def _summed(self, term: Term, nodes: Ints, after: Floats) -> Floats:
-        if term is not Term.RESERVED_MEM_RTOTAL:  # whole numbers add up in any order
-            value: Floats = self.sums[term] + (after - self.before[term, nodes]).sum(axis=0)
-            return value
-
-        def total(table: Floats) -> Floats:
-            added: Floats = table.sum(axis=0)
-            return added
-
-        return self._in_blocks(term, nodes, after, total, float(self.sums[term]))
-
-    def _spreads(self, term: Term, nodes: Ints, after: Floats) -> Floats:
-        def spread(table: Floats) -> Floats:
-            with np.errstate(invalid="ignore"):
-                table -= table.sum(axis=0) / self.count
-                table *= table
-                result: Floats = np.sqrt(table.sum(axis=0) / self.count)
-            return result
-
-        return self._in_blocks(term, nodes, after, spread, float(np.sqrt(self.variances[term])))
-
     def _in_blocks(
-        self, term: Term, nodes: Ints, after: Floats, reduce: _Reduce, unchanged: float
+        self, term: Term, nodes: Ints, after: Floats, reduce: Callable[[Floats], Floats]
     ) -> Floats:
         """Apply ``reduce`` to tables with a row per online node and a column per candidate.
 
         Reducing the outer axis of such a table adds row by row, strictly in order.
         """
-        columns = self._column[nodes]
-        seen = self._seen[term]
-        result = np.full(nodes.shape[1], unchanged)
+        columns, seen = np.array(self._place)[nodes], np.array(self._columns[term])
+        result = np.full(nodes.shape[1], self.values()[term])
         moves = ((columns >= 0) & (seen[columns] != after)).any(axis=0)
         moved = np.flatnonzero(moves)
         # One column alone would be added pairwise; two are not.
@@ -196,3 +156,16 @@ class Score(Standing):
                 table[column[there], there] = after[which, wide[there]]
             result[part] = reduce(table)[: len(part)]
         return result
+
+
+def _sum(table: Floats) -> Floats:
+    added: Floats = table.sum(axis=0)
+    return added
+
+
+def _spread(table: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        table -= table.sum(axis=0) / len(table)
+        table *= table
+        result: Floats = np.sqrt(table.sum(axis=0) / len(table))
+    return result

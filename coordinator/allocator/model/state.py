@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from coordinator.allocator.arrays import Ints
     from coordinator.allocator.model.cluster_model import ClusterModel
     from coordinator.allocator.model.resources import NodeResources
-    from coordinator.allocator.model.score import Score
     from coordinator.allocator.snapshot import Instance
 
 FEW = 64
@@ -66,7 +65,7 @@ class Scope:
     def __init__(
         self,
         nodes: Sequence[int],
-        make: Callable[[], Score | RowScore],
+        make: Callable[[], RowScore],
         crowds: Mapping[tuple[str, str], int],
         *,
         is_small: bool,
@@ -76,7 +75,7 @@ class Scope:
         self._make = make
 
     @cached_property
-    def standing(self) -> Score | RowScore:
+    def standing(self) -> RowScore:
         """How they stood when the scope was made; not worked out where no score decides."""
         return self._make()
 
@@ -153,7 +152,7 @@ class State:
         figures, usable = [*map(self.figures, nodes)], self.model.usable
         return lambda: RowScore(figures, [usable[node] for node in nodes], crowding)
 
-    def _by_arrays(self, nodes: Sequence[int], crowding: int) -> Callable[[], Score]:
+    def _by_arrays(self, nodes: Sequence[int], crowding: int) -> Callable[[], RowScore]:
         import numpy as np
 
         from coordinator.allocator.model.score import Score

@@ -55,6 +55,7 @@ def kind_of(term: Term) -> TermKind:
     return TermKind.SPREAD if term.name.endswith(("_CV", "_CV_FORTH")) else TermKind.SUM
 
 
+KINDS = tuple((term, kind_of(term), WEIGHTS[term]) for term in Term)
 SPREADS = tuple(term for term in Term if kind_of(term) is TermKind.SPREAD)
 
 TOLERANCE = 1e-6

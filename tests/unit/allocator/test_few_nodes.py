@@ -16,6 +16,7 @@ from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.figures import figures, figures_of_row
 from coordinator.allocator.model.resources import asked, asked_arrays
 from coordinator.allocator.model.row_score import RowScore
+from coordinator.allocator.model.score import Score
 from coordinator.allocator.model.state import Scope, State
 from coordinator.allocator.model.terms import Term
 from coordinator.allocator.model.trials import as_primary, as_secondary
@@ -92,7 +93,7 @@ def scopes(state: State, monkeypatch: pytest.MonkeyPatch) -> tuple[Scope, Scope]
         many = state.scope(everyone)
     few = state.scope(everyone)
     assert isinstance(few.standing, RowScore)
-    assert not isinstance(many.standing, RowScore)
+    assert isinstance(many.standing, Score) > isinstance(few.standing, Score)
     return few, many
 
 
