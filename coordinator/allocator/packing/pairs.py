@@ -19,8 +19,6 @@ from coordinator.allocator.packing.room import room_of_disks, room_of_primaries
 from coordinator.allocator.packing.standing import RESERVED, Figures
 from coordinator.allocator.snapshot import Instance
 
-_SHRINK = 0.85  # tables are made anew when less than this share of nodes can take anything
-
 
 class PairFill:
     """The hot loop; ``place`` again and again, until it finds nothing.
@@ -39,21 +37,14 @@ class PairFill:
         candidates: Ints,
         crowding: int,
     ) -> None:
-        self._demand = demand
-        self._needed = demand.reserved_memory
-        self.promised = promised.copy()
-        self.location = np.zeros(model.size, dtype=np.int64)
+        self._demand, self._needed = demand, demand.reserved_memory
+        self.promised, self.location = promised.copy(), np.zeros(model.size, dtype=np.int64)
         self._figures = Figures(resources, demand, crowding)
+        # What has no room for its disks now gets none later.
+        candidates = candidates[room_of_disks(resources.at(candidates), demand) > 0]
         a = resources.at(candidates)
         self._nodes = candidates
         self._rows = np.searchsorted(self._figures.nodes, candidates)
-        self._group = ints(model.group_of)[candidates]
-        self._shared = None
-        if model.has_locations:
-            tags = model.location_tags
-            places = [tags[node] for node in candidates.tolist()]
-            shared = [len(one & two) for one in places for two in places]
-            self._shared = ints(shared).reshape(len(places), -1)
         self._memory: list[int] = a.memory.tolist()
         self._next_memory: list[int] = a.next_memory.tolist()
         self._reserved: list[int] = a.reserved.tolist()
@@ -62,72 +53,53 @@ class PairFill:
         self._left: list[int] = np.where(is_forbidden, 0, room_of_primaries(a, demand)).tolist()
         self._left_shared: list[int] = room_of_disks(a, demand).tolist()
         self._prepare_products()
-        self._open_tables(np.arange(len(candidates)))
+        self._shared = None
+        if model.has_locations:
+            places = [model.location_tags[node] for node in candidates.tolist()]
+            shared = [len(one & two) for one in places for two in places]
+            self._shared = ints(shared).reshape(len(places), -1)
+        self._prepare_tables(ints(model.group_of)[candidates])
 
     def _prepare_products(self) -> None:
         """What does not change of the parts of spreads, scaled by their weights."""
-        f, rows = self._figures, self._rows
+        f, rows, size = self._figures, self._rows, len(self._rows)
         n = float(len(f.nodes))
-        weights = f.weights * f.weights
+        self._weights = weights = f.weights * f.weights
         one, two = f.as_primary[rows], f.as_secondary[rows]
         spreads = np.flatnonzero(f.weights > 0)
         spreads = spreads[spreads != RESERVED]
-        both = np.array([(two[:, s] != 0).any() for s in spreads.tolist()], dtype=np.bool_)
-        self._both, self._alone = spreads[both], spreads[~both]
-        self._weights = weights
+        is_both = np.array([(two[:, s] != 0).any() for s in spreads.tolist()], dtype=np.bool_)
+        self._both, self._alone = spreads[is_both], spreads[~is_both]
         shrink = (n - 1) / (n * n)
-        self._linear_one, self._square_one = weights * 2 * one / n, weights * one * one * shrink
-        self._linear_two, self._square_two = weights * 2 * two / n, weights * two * two * shrink
-        self._per_sum_one, self._per_sum_two = self._linear_one / n, self._linear_two / n
-        self._cross = -self._linear_one / n  # times what the secondary adds
-        self._two = two
+        linear_one, linear_two = weights * 2 * one / n, weights * 2 * two / n
+        self._parts_one = linear_one, weights * one * one * shrink, linear_one / n
+        parts_two = linear_two, weights * two * two * shrink, linear_two / n
+        both = self._both
+        self._parts_two = tuple(part[:, both] for part in parts_two)
+        self._left_part = np.ones((len(both), size, 3))
+        self._right_part = np.ones((len(both), 3, size))
+        self._left_part[:, :, 2] = two[:, both].T
+        self._right_part[:, 2, :] = (-linear_one / n)[:, both].T  # times what the secondary adds
+        self._work, self._total = np.empty((len(both) + 1, size, size)), np.empty((size, size))
 
-    def _open_tables(self, live: Ints) -> None:
-        """Tables of these candidates, given by position."""
-        self._live = live
-        size = len(live)
-        rows = self._rows[live]
-        f = self._figures
-        share = f.now[rows, RESERVED]
-        nodes = self._nodes[live]
-        promised = self.promised[np.ix_(nodes, nodes)]
-        self._kept = np.maximum(np.array(self._reserved)[live][:, None], promised + self._needed)
-        self._unit = f.memory_of(rows)
+    def _prepare_tables(self, group: Ints) -> None:
+        f, rows, size = self._figures, self._rows, len(self._rows)
+        promised = self.promised[np.ix_(self._nodes, self._nodes)]
+        self._kept = np.maximum(ints(self._reserved)[:, None], promised + self._needed)
+        self._unit, self._old_share = f.memory_of(rows), f.now[rows, RESERVED]
         self._growth, self._shift = np.empty((size, size)), np.empty((size, size))
         self._fixed = np.empty((size, size))
-        base = f.failing[rows] * WEIGHTS[Term.N1_CNT]
-        self._base = base[:, None] + base
+        failing = f.failing[rows] * WEIGHTS[Term.N1_CNT]
+        self._base = failing[:, None] + failing
         if self._shared is not None:
-            self._base = self._base + self._shared[np.ix_(live, live)].astype(np.float64)
-        self._base[self._group[live][:, None] != self._group[live]] = np.inf
+            self._base = self._base + self._shared.astype(np.float64)
+        self._base[group[:, None] != group] = np.inf
         np.fill_diagonal(self._base, np.inf)
-        self._old_share = share
+        self._firsts_open: Bools = np.array(
+            [*map(self._takes_primary, range(size))], dtype=np.bool_
+        )
         for at in range(size):
             self._work_out_row(at)
-        firsts = np.array([self._takes_primary(p) for p in live.tolist()], dtype=np.bool_)
-        self._fixed[:, ~firsts] = np.inf
-        self._firsts_open: Bools = firsts
-        both = len(self._both)
-        columns = self._both
-        self._now_rows = rows
-        self._parts_one = (
-            self._linear_one[live],
-            self._square_one[live],
-            self._per_sum_one[live],
-        )
-        self._parts_two = (
-            self._linear_two[live][:, columns],
-            self._square_two[live][:, columns],
-            self._per_sum_two[live][:, columns],
-        )
-        self._left_part = np.empty((both, size, 3))
-        self._right_part = np.empty((both, 3, size))
-        self._left_part[:, :, 0] = 1.0
-        self._right_part[:, 1, :] = 1.0
-        self._left_part[:, :, 2] = self._two[live][:, self._both].T
-        self._right_part[:, 2, :] = self._cross[live][:, self._both].T
-        self._work = np.empty((both + 1, size, size))
-        self._total = np.empty((size, size))
 
     def _takes_primary(self, at: int) -> bool:
         if self._left[at] <= 0 or self._left_shared[at] <= 0:
@@ -144,10 +116,7 @@ class PairFill:
 
     def _work_out_row(self, at: int) -> None:
         """What a row's secondary would keep free for each primary, and what comes of it."""
-        position = int(self._live[at])
-        kept = self._kept[at]
-        old = self._old_share[at]
-        share = kept / self._unit[at]
+        old, share = self._old_share[at], self._kept[at] / self._unit[at]
         shift = share - old
         n = float(len(self._figures.nodes))
         weight = self._weights[RESERVED]
@@ -162,30 +131,26 @@ class PairFill:
         fixed = self._fixed[at]
         np.multiply(shift, WEIGHTS[Term.RESERVED_MEM_RTOTAL], out=fixed)
         fixed += self._base[at]
-        self._close_row(at, position)
+        fixed[~self._firsts_open] = np.inf
+        self._close_row(at)
 
-    def _close_row(self, at: int, position: int) -> None:
-        if not self._takes_secondary(position):
+    def _close_row(self, at: int) -> None:
+        if not self._takes_secondary(at):
             self._fixed[at] = np.inf
-        elif not self._fails[position]:
-            self._fixed[at][self._kept[at] >= self._memory[position]] = np.inf
+        elif not self._fails[at]:
+            self._fixed[at][self._kept[at] >= self._memory[at]] = np.inf
 
     def place(self) -> tuple[int, int] | None:
         """Put one more instance on the best pair of nodes; None if there is none."""
-        live = self._live
-        if not len(live):
-            return None
-        found = self._best()
+        found = self._best() if len(self._nodes) else None
         if found is None:
             return None
         second, first = found
-        primary, secondary = int(live[first]), int(live[second])
-        self._put(first, second, primary, secondary)
-        return int(self._nodes[primary]), int(self._nodes[secondary])
+        self._put(first, second)
+        return int(self._nodes[first]), int(self._nodes[second])
 
     def _best(self) -> tuple[int, int] | None:
         """Row and column of the best pair."""
-        size = len(self._live)
         with np.errstate(invalid="ignore"):
             if self._figures.is_finite:
                 total = self._estimates()
@@ -197,12 +162,12 @@ class PairFill:
                 return None
             near = np.flatnonzero(flat <= lowest + TOLERANCE)
         if len(near) == 1:
-            return divmod(int(near[0]), size)
-        return self._best_of(*np.divmod(near, size))
+            return divmod(int(near[0]), len(self._nodes))
+        return self._best_of(*np.divmod(near, len(self._nodes)))
 
     def _estimates(self) -> Floats:
         f, both = self._figures, self._both
-        now = f.now[self._now_rows]
+        now = f.now[self._rows]
         sums, variances = f.moments()
         linear, square, per_sum = self._parts_one
         parts = now * linear
@@ -230,10 +195,9 @@ class PairFill:
 
     def _best_of(self, seconds: Ints, firsts: Ints) -> tuple[int, int]:
         """The best of these by htools' own sums; among equals the last primary, then secondary."""
-        rows = self._rows[self._live]
-        shared = np.zeros(len(firsts), dtype=np.int64)
+        rows, shared = self._rows, np.zeros(len(firsts), dtype=np.int64)
         if self._shared is not None:
-            shared = self._shared[self._live[firsts], self._live[seconds]]
+            shared = self._shared[firsts, seconds]
         kept = self._kept[seconds, firsts]
         scores = self._figures.pair_scores(rows[firsts], rows[seconds], kept, shared)
         if np.isnan(scores).any():
@@ -243,40 +207,29 @@ class PairFill:
         first = int(firsts[best].max())
         return int(seconds[best & (firsts == first)].max()), first
 
-    def _put(self, first: int, second: int, primary: int, secondary: int) -> None:
-        needed, demand = self._needed, self._demand
-        nodes = self._nodes
-        one, two = int(nodes[primary]), int(nodes[secondary])
+    def _put(self, first: int, second: int) -> None:
+        needed, demand, ends = self._needed, self._demand, (first, second)
+        one, two = int(self._nodes[first]), int(self._nodes[second])
         kept = int(self._kept[second, first])
         self.promised[two, one] += needed
-        self._reserved[secondary] = kept
-        self._memory[primary] -= demand.used_memory
-        self._next_memory[primary] -= demand.memory
-        self._left[primary] -= 1
-        self._left_shared[primary] -= 1
-        self._left_shared[secondary] -= 1
-        shared = 0 if self._shared is None else int(self._shared[primary, secondary])
+        self._reserved[second] = kept
+        self._memory[first] -= demand.used_memory
+        self._next_memory[first] -= demand.memory
+        self._left[first] -= 1
+        shared = 0 if self._shared is None else int(self._shared[ends])
         self.location[one] += shared
-        self._figures.put_primary(int(self._rows[primary]))
-        self._figures.put_secondary(int(self._rows[secondary]), kept, shared=shared)
+        self._figures.put_primary(int(self._rows[first]))
+        self._figures.put_secondary(int(self._rows[second]), kept, shared=shared)
         np.maximum(self._kept[second], kept, out=self._kept[second])
         again = int(self.promised[two, one]) + needed
         if again > self._kept[second, first]:
             self._kept[second, first] = again
-        self._old_share[second] = self._figures.now[self._rows[secondary], RESERVED]
-        self._work_out_row(second)
-        self._fixed[second, ~self._firsts_open] = np.inf
-        self._close_row(first, primary)
-        for at, position in ((first, primary), (second, secondary)):
-            if self._firsts_open[at] and not self._takes_primary(position):
+        self._old_share[second] = self._figures.now[self._rows[second], RESERVED]
+        for at in ends:
+            self._left_shared[at] -= 1
+        for at in ends:
+            if self._firsts_open[at] and not self._takes_primary(at):
                 self._firsts_open[at] = False
                 self._fixed[:, at] = np.inf
-        if self._left_shared[primary] <= 0 or self._left_shared[secondary] <= 0:
-            self._drop_full()
-
-    def _drop_full(self) -> None:
-        """Make smaller tables once many nodes are full."""
-        open_rows = [self._takes_secondary(int(position)) for position in self._live]
-        alive = self._firsts_open | np.array(open_rows, dtype=np.bool_)
-        if np.count_nonzero(alive) < _SHRINK * len(alive):
-            self._open_tables(self._live[alive])
+        self._work_out_row(second)
+        self._close_row(first)
