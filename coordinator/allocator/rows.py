@@ -1,4 +1,4 @@
-"""Sequences whose elements are made when they are looked at, and that grow without being copied.
+"""A sequence whose elements are made when they are looked at, and to which more can be put.
 
 Of the thousands of instances of a large cluster a request looks at a few, one by one; for the
 others the columns suffice.
@@ -23,6 +23,12 @@ class Rows(Sequence["T"]):
         self._made: list[T | None] = [None] * size
         self._make = make
 
+    def followed_by(self, more: Sequence[T]) -> Rows[T]:
+        """The same and more after it."""
+        rows: Rows[T] = Rows(0, self._make)
+        rows._made = [*self._made, *more]
+        return rows
+
     def __len__(self) -> int:
         return len(self._made)
 
@@ -36,32 +42,3 @@ class Rows(Sequence["T"]):
 
     def __iter__(self) -> Iterator[T]:
         return (self[at] for at in range(len(self)))
-
-
-class Joined(Sequence["T"]):
-    """One sequence and more after it; neither is copied."""
-
-    def __init__(self, first: Sequence[T], then: Sequence[T]) -> None:
-        # A chain of many would be slow to look into; so no more than one joint.
-        self._first: Sequence[T] = first
-        self._then: Sequence[T] = then
-        if isinstance(first, Joined):
-            self._first, self._then = first.parts[0], [*first.parts[1], *then]
-
-    @property
-    def parts(self) -> tuple[Sequence[T], Sequence[T]]:
-        return self._first, self._then
-
-    def __len__(self) -> int:
-        return len(self._first) + len(self._then)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(len(self)))]
-        at = range(len(self))[index]
-        size = len(self._first)
-        return self._first[at] if at < size else self._then[at - size]
-
-    def __iter__(self) -> Iterator[T]:
-        yield from self._first
-        yield from self._then

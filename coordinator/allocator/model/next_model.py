@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.record import replace
 from coordinator.allocator.model.resources import Demands, asked
 from coordinator.allocator.model.state import State
-from coordinator.allocator.rows import Joined
+from coordinator.allocator.rows import Rows
 from coordinator.allocator.snapshot import NOWHERE
 
 TYPE_CHECKING = False
@@ -51,15 +51,16 @@ def with_instances(
         replace(demand, primary=primary, secondary=secondary)
         for (demand, _), (primary, secondary) in zip(placed, homes, strict=True)
     ]
-    columns = zip(*(row.figures for row in rows), strict=True)
+    columns, before = zip(*(row.figures for row in rows), strict=True), model.snapshot.instances
+    together = before.followed_by(instances) if isinstance(before, Rows) else (*before, *instances)
     return model.changed(
-        snapshot=replace(model.snapshot, instances=Joined(model.snapshot.instances, instances)),
+        snapshot=replace(model.snapshot, instances=together),
         primary_of=[*model.primary_of, *(primary for primary, _ in homes)],
         secondary_of=[*model.secondary_of, *(secondary for _, secondary in homes)],
         demands=Demands(
             *([*old, *new] for old, new in zip(model.demands.figures, columns, strict=True))
         ),
-        tags=Joined(model.tags, [demand.tags for demand, _ in placed]),
+        tags=[*model.tags, *(demand.tags for demand, _ in placed)],
         peers=model.peers.followed_by(
             (*home, row.count, row.needed, row.memory, row.disk_spindles) for row, home in ends
         ),
