@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
@@ -26,14 +25,6 @@ OPTIONS = named(
     " force one-step-only static-kvm-node-memory",
     save="write the cluster, as it is, to FILE.original",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is shown of a round: nodes, and where instances are meanwhile."""
-
-    nodes: list[int]
-    layout: Layout
 
 
 def roll(options: Parsed) -> int:
@@ -135,37 +126,32 @@ def _all(parts: Sequence[list[Round] | None], otherwise: str) -> list[Round]:
     return list(chain.from_iterable(found))
 
 
-def _ordered(rounds: Sequence[Round], nodes: frozenset[int], cluster: Snapshot) -> list[_Plan]:
+def _ordered(rounds: Sequence[Round], nodes: frozenset[int], cluster: Snapshot) -> list[Round]:
     """Large rounds first, but the master's last, and in it the master last."""
 
     def is_master(node: int) -> bool:
         return cluster.nodes[node].is_master
 
     plans = [
-        _Plan(sorted((node for node in some if node in nodes), key=is_master), at)
-        for some, at in rounds
+        (sorted((node for node in some if node in nodes), key=is_master), layout)
+        for some, layout in rounds
     ]
-    plans.sort(key=lambda plan: -len(plan.nodes))
-    plans.sort(key=lambda plan: any(map(is_master, plan.nodes)))
-    return plans
+    return sorted(plans, key=lambda plan: (any(map(is_master, plan[0])), -len(plan[0])))
 
 
-def _show(plans: Sequence[_Plan], layout: Layout, cluster: Snapshot, options: Parsed) -> None:
+def _show(plans: Sequence[Round], layout: Layout, cluster: Snapshot, options: Parsed) -> None:
     if not options.no_headers:
         say("'First Reboot Group'" if options.one_step_only else "'Node Reboot Groups'")
-    for plan in plans[:1] if options.one_step_only else plans:
-        names = [cluster.nodes[node].name for node in plan.nodes]
+    for nodes, meanwhile in plans[:1] if options.one_step_only else plans:
+        names = [cluster.nodes[node].name for node in nodes]
         lines = names if options.one_step_only else [",".join(names)]
         for line in lines:
             say(line)
         if options.print_moves:
-            for index, *homes in moves_between(cluster.instances, layout, plan.layout):
-                where = [
-                    cluster.nodes[plan.layout.places[home].index].name
-                    for home in homes
-                    if home != NOWHERE
-                ]
-                say(f"  {cluster.instances[index].name} {' '.join(where)}")
+            for index, *homes in moves_between(cluster.instances, layout, meanwhile):
+                places = [meanwhile.places[home].index for home in homes if home != NOWHERE]
+                where = " ".join(cluster.nodes[place].name for place in places)
+                say(f"  {cluster.instances[index].name} {where}")
 
 
 def _graph_text(graph: Graph) -> str:

@@ -5,8 +5,9 @@ import http.client
 import json
 import ssl
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from common.errors import InvalidRequest, NodeFailure, Unreachable
@@ -17,6 +18,7 @@ PORT = 5080
 _PATIENCE_S = 60.0  # to connect, and for each part of an answer
 _LARGEST = 256 << 20  # bytes of one answer
 _FILES = "file://"
+_PATHS = ("/2/groups?bulk=1", "/2/nodes?bulk=1", "/2/instances?bulk=1", "/2/info")
 
 
 def reported_by_rapi(address: str, *, authority: str | None = None) -> tuple[Snapshot, bool]:
@@ -35,9 +37,9 @@ def reported_by_rapi(address: str, *, authority: str | None = None) -> tuple[Sna
     if address.startswith(_FILES):
         answers = [_saved(address, what) for what in ("groups", "nodes", "instances", "info")]
     else:
-        with _Rapi(_place(address), authority) as rapi:
-            answers = [rapi.get(f"/2/{what}?bulk=1") for what in ("groups", "nodes", "instances")]
-            answers.append(rapi.get("/2/info"))
+        place = _place(address)
+        with closing(_connection(place, authority)) as connection:
+            answers = [_get(connection, place, path) for path in _PATHS]
     groups, nodes, instances, info = answers
     try:
         return snapshot_from_rows(
@@ -74,63 +76,50 @@ def _place(address: str) -> SplitResult:
     raise InvalidRequest(f"“{address}” is no address of a remote API: give a host or a URL.")
 
 
-class _Rapi:
-    """One connection."""
+def _connection(place: SplitResult, authority: str | None) -> http.client.HTTPConnection:
+    host, port = place.hostname or "", place.port or PORT
+    if place.scheme == "http":
+        return http.client.HTTPConnection(host, port, timeout=_PATIENCE_S)
+    context = _context(authority)
+    return http.client.HTTPSConnection(host, port, timeout=_PATIENCE_S, context=context)
 
-    def __init__(self, place: SplitResult, authority: str | None) -> None:
-        self._place = place
-        host, port = place.hostname or "", place.port
-        self._connection: http.client.HTTPConnection
-        if place.scheme == "http":
-            self._connection = http.client.HTTPConnection(host, port or PORT, timeout=_PATIENCE_S)
-        else:
-            self._connection = http.client.HTTPSConnection(
-                host, port or PORT, timeout=_PATIENCE_S, context=_context(authority)
-            )
 
-    def __enter__(self) -> Self:
-        return self
+def _get(connection: http.client.HTTPConnection, place: SplitResult, path: str) -> Any:
+    """Read one resource.
 
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
+    Raises:
+        GntError: there is no usable answer.
+    """
+    shown = f"{place.scheme}://{place.hostname}{path}"
+    try:
+        connection.request("GET", path, headers=_headers(place))
+        answer = connection.getresponse()
+        body = answer.read(_LARGEST + 1)
+    except ssl.SSLCertVerificationError as error:
+        raise Unreachable(
+            f"The certificate of {place.hostname} is not to be trusted: {error.verify_message}."
+        ) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise Unreachable(f"Cannot read {shown}: {type(error).__name__}: {error}.") from error
+    if answer.status == 401:
+        raise InvalidRequest(
+            f"{place.hostname} wants a user: give https://USER:PASSWORD@HOST:{PORT}."
+        )
+    if answer.status != 200 or len(body) > _LARGEST:
+        raise NodeFailure(f"Cannot read {shown}: {answer.status} {answer.reason}.")
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise NodeFailure(f"What {shown} answers is no JSON text: {error}.") from error
 
-    def get(self, path: str) -> Any:
-        """Read one resource.
 
-        Raises:
-            GntError: there is no usable answer.
-        """
-        shown = f"{self._place.scheme}://{self._place.hostname}{path}"
-        connection = self._connection
-        try:
-            connection.request("GET", path, headers=self._headers())
-            answer = connection.getresponse()
-            body = answer.read(_LARGEST + 1)
-        except ssl.SSLCertVerificationError as error:
-            raise Unreachable(
-                f"The certificate of {self._place.hostname} is not to be trusted:"
-                f" {error.verify_message}."
-            ) from error
-        except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"Cannot read {shown}: {type(error).__name__}: {error}.") from error
-        if answer.status == 401:
-            raise InvalidRequest(
-                f"{self._place.hostname} wants a user: give https://USER:PASSWORD@HOST:{PORT}."
-            )
-        if answer.status != 200 or len(body) > _LARGEST:
-            raise NodeFailure(f"Cannot read {shown}: {answer.status} {answer.reason}.")
-        try:
-            return json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise NodeFailure(f"What {shown} answers is no JSON text: {error}.") from error
-
-    def _headers(self) -> dict[str, str]:
-        headers = {"Accept": "application/json"}
-        if self._place.username is not None:
-            user, password = unquote(self._place.username), unquote(self._place.password or "")
-            credentials = base64.b64encode(f"{user}:{password}".encode()).decode()
-            headers["Authorization"] = f"Basic {credentials}"
-        return headers
+def _headers(place: SplitResult) -> dict[str, str]:
+    headers = {"Accept": "application/json"}
+    if place.username is not None:
+        user, password = unquote(place.username), unquote(place.password or "")
+        credentials = base64.b64encode(f"{user}:{password}".encode()).decode()
+        headers["Authorization"] = f"Basic {credentials}"
+    return headers
 
 
 def _context(authority: str | None) -> ssl.SSLContext:
