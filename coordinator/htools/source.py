@@ -75,14 +75,10 @@ def _from_source(sources: Sequence[str], options: Parsed) -> Snapshot:
 
 def _from_request(path: str, static_memory: int) -> Snapshot:
     """The cluster that a request to an allocator describes, whatever it asks for."""
-    from coordinator.iallocator.cluster import read_cluster
-    from coordinator.iallocator.fields import Fields
+    from coordinator.iallocator.cluster import read_cluster, read_message
     from coordinator.iallocator.jsontext import parse
 
-    message = Fields.of(parse(read_text(path)), "Parsing input IAllocator message")
-    return read_cluster(
-        Fields(message.values, "invalid iallocator message"), kvm_node_memory=static_memory
-    )
+    return read_cluster(read_message(parse(read_text(path))), kvm_node_memory=static_memory)
 
 
 def read_text(path: str) -> str:

@@ -15,7 +15,7 @@ from coordinator.iallocator.choosing import (
     choose,
     choose_by_loss,
 )
-from coordinator.iallocator.names import find_one
+from coordinator.iallocator.names import find_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,27 +25,23 @@ if TYPE_CHECKING:
     from coordinator.iallocator.requests import AllocateMany, AllocateOne, New
 
 
-def allocate(
-    cluster: Snapshot, model: ClusterModel, request: AllocateOne, options: Options
-) -> Answer:
+def allocate(model: ClusterModel, request: AllocateOne, options: Options) -> Answer:
     """Find nodes for one new instance.
 
     Raises:
         Refused: nothing fits.
     """
-    placer = Placer.of(cluster, options, request)
+    placer = Placer.of(model.snapshot, options, request)
     placed = placer.place(model, request.new, request.group_name)
     return Answer(
         placed.info,
-        [cluster.nodes[node].name for node in placed.nodes],
+        [model.names[node] for node in placed.nodes],
         created={request.new.instance.name: placed.nodes},
         refused=placed.refused,
     )
 
 
-def allocate_many(
-    cluster: Snapshot, model: ClusterModel, request: AllocateMany, options: Options
-) -> Answer:
+def allocate_many(model: ClusterModel, request: AllocateMany, options: Options) -> Answer:
     """Find nodes for several new instances, each on what the others leave.
 
     hail looks for a group's name beside the instances rather than in each of them, and gives
@@ -57,8 +53,8 @@ def allocate_many(
         Refused: one does not fit, and no group was named.
     """
     group = request.group_name
-    placer = Placer(cluster, options, options.among, group)
-    expect_pairs(sum(new.required_nodes == 2 for new in request.news), len(cluster.nodes))
+    placer = Placer(model.snapshot, options, options.among, group)
+    expect_pairs(sum(new.required_nodes == 2 for new in request.news), model.size)
     is_odd = options.strict and placer.is_dedicated
     done: list[tuple[str, list[str]]] = []
     failed: list[tuple[str, str]] = []
@@ -76,7 +72,7 @@ def allocate_many(
             placer.keep_to_group_of(placed)
         if not is_odd or group is None:
             now = with_instance(now, new.instance, placed.nodes)
-        done.append((new.instance.name, [cluster.nodes[node].name for node in placed.nodes]))
+        done.append((new.instance.name, [model.names[node] for node in placed.nodes]))
         created[new.instance.name] = placed.nodes
     info = f"{len(failed)} instances failed to allocate and {len(done)} were allocated successfully"
     return Answer(info, [done, failed], created=created)
@@ -117,9 +113,7 @@ class Placer:
             Refused: there is no such group, or nothing fits.
         """
         request = self.request(model, new, group_name)
-        if self.is_dedicated:
-            return choose_by_loss(self._cluster, model, request)
-        return choose(self._cluster, model, request)
+        return choose_by_loss(model, request) if self.is_dedicated else choose(model, request)
 
     def request(self, model: ClusterModel, new: New, group_name: str | None) -> Allocate:
         """What is asked of the engine for one instance.
@@ -147,9 +141,8 @@ class Placer:
         )
 
     def _group(self, name: str) -> int:
-        groups = self._cluster.groups
         try:
-            return find_one(name, [g.name for g in groups], [g.uuid for g in groups])
+            return find_group(name, self._cluster.groups)
         except InvalidRequest as error:
             raise Refused(str(error)) from error
 

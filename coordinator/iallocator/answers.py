@@ -8,12 +8,16 @@ from common.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from common.names import NodeName
     from coordinator.allocator.refusal import Reason
+    from coordinator.allocator.snapshot import Snapshot
     from coordinator.iallocator.opcodes import Opcode
+
+Moved = tuple[str, str, tuple[str, ...]]
+"""An instance, the group it goes to, its nodes afterwards."""
 
 
 class Refused(Exception):
@@ -43,16 +47,22 @@ class Options(Record):
     strict: bool = False
 
 
+def moved_to(cluster: Snapshot, instance: int, nodes: Sequence[int]) -> Moved:
+    """The names of an instance, of the nodes it goes to, and of their group, given by index."""
+    home = cluster.nodes[nodes[0]]
+    names = tuple(cluster.nodes[node].name for node in nodes)
+    return cluster.instances[instance].name, cluster.groups[home.group].name, names
+
+
 class Moves(Record):
     """What an evacuation, a change of group or a balancing comes to, in the protocol's order.
 
     Attributes:
-        moved: instance, group it goes to, nodes afterwards.
         failed: instance and why it stays.
         jobs: each a list of opcodes.
     """
 
-    moved: tuple[tuple[str, str, tuple[str, ...]], ...]
+    moved: tuple[Moved, ...]
     failed: tuple[tuple[str, str], ...]
     jobs: tuple[tuple[Opcode, ...], ...]
 

@@ -14,7 +14,7 @@ from coordinator.allocator.balancing.moves import Limits, StepKind
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Snapshot
 from coordinator.iallocator import opcodes
-from coordinator.iallocator.answers import Answer, Moves, Options, Refused
+from coordinator.iallocator.answers import Answer, Moved, Moves, Options, Refused, moved_to
 from coordinator.iallocator.names import groups_named
 from coordinator.iallocator.opcodes import Opcode
 from coordinator.iallocator.requests import BalanceCluster
@@ -40,23 +40,17 @@ def balance(model: ClusterModel, request: BalanceCluster, options: Options) -> A
     """
     cluster = model.snapshot
     steps = _best_first(model, _groups(cluster, request), options)
-    moved: list[tuple[str, str, tuple[str, ...]]] = []
+    moved: list[Moved] = []
     jobs: list[tuple[Opcode, ...]] = []
     after: dict[int, tuple[int, ...]] = {}
     scores: dict[int, tuple[float, float]] = {}
     for step in steps:
         if request.max_operations is not None and len(jobs) >= request.max_operations:
             break
-        move, instance = step.move, cluster.instances[step.move.instance]
+        move = step.move
         nodes = tuple(node for node in move.after if node != NOWHERE)
         group = cluster.nodes[nodes[0]].group
-        moved.append(
-            (
-                instance.name,
-                cluster.groups[group].name,
-                tuple(cluster.nodes[at].name for at in nodes),
-            )
-        )
+        moved.append(moved_to(cluster, move.instance, nodes))
         jobs.append(tuple(_job(opcodes_of(move, cluster), is_first=not jobs)))
         after[move.instance] = nodes
         scores[group] = (scores.get(group, (step.before,))[0], move.score)
@@ -116,7 +110,7 @@ def opcodes_of(move: Move, cluster: Snapshot) -> list[Opcode]:
     instance, target = cluster.instances[move.instance], cluster.nodes[move.target].name
     is_live = instance.status in IS_RUNNING and not instance.forthcoming
     found = {
-        StepKind.SWITCH: opcodes.migrate(instance.name, None, is_live=is_live),
+        StepKind.SWITCH: opcodes.migrate(instance.name, is_live=is_live),
         StepKind.SWITCH_TO: opcodes.migrate(instance.name, target, is_live=is_live),
         StepKind.REPLACE: opcodes.replace_secondary(instance.name, target),
     }

@@ -7,20 +7,19 @@ if that is of use; the result is the number and, for each instance in order, its
 from coordinator.allocator.allocation.capacity import MOST, room_for
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.refusal import in_words, tally
-from coordinator.allocator.snapshot import Snapshot
 from coordinator.iallocator.allocation import Placer
 from coordinator.iallocator.answers import Answer, Options
 from coordinator.iallocator.requests import Capacity
 
 
-def capacity(cluster: Snapshot, model: ClusterModel, request: Capacity, options: Options) -> Answer:
+def capacity(model: ClusterModel, request: Capacity, options: Options) -> Answer:
     """Count.
 
     Raises:
         Refused: there is no such group, or the number of nodes makes no sense.
     """
     one = request.one
-    search = Placer.of(cluster, options, one)
+    search = Placer.of(model.snapshot, options, one)
     asked = search.request(model, one.new, one.group_name)
     room = room_for(model, asked, MOST if request.limit is None else min(request.limit, MOST))
     count = len(room.placements)

@@ -50,14 +50,14 @@ class Placed(Record):
     refused: Mapping[NodeName, Reason] = MappingProxyType({})
 
 
-def choose(cluster: Snapshot, model: ClusterModel, request: Allocate) -> Placed:
+def choose(model: ClusterModel, request: Allocate) -> Placed:
     """Choose by the score of the cluster.
 
     Raises:
         NothingFits: says what came of each group.
         Refused: the only group in question could not even be tried.
     """
-    found = survey(model, request)
+    cluster, found = model.snapshot, survey(model, request)
     groups = [cluster.groups[one.group] for one in found.groups]
     if request.group is not None:
         group, outcome = groups[0], found.groups[0]
@@ -87,7 +87,7 @@ def choose(cluster: Snapshot, model: ClusterModel, request: Allocate) -> Placed:
     return Placed(_nodes(found.best, model), info, found.refused)
 
 
-def choose_by_loss(cluster: Snapshot, model: ClusterModel, request: Allocate) -> Placed:
+def choose_by_loss(model: ClusterModel, request: Allocate) -> Placed:
     """Choose by lost allocations, where all storage is exclusive.
 
     Raises:
@@ -99,7 +99,7 @@ def choose_by_loss(cluster: Snapshot, model: ClusterModel, request: Allocate) ->
     messages: list[str] = []
     tried: list[tuple[Group, DedicatedOutcome]] = []
     for index in wanted:
-        group = cluster.groups[index]
+        group = model.snapshot.groups[index]
         problem, outcome = _try_dedicated(model, request, group, index)
         if outcome is not None:
             tried.append((group, outcome))

@@ -12,13 +12,13 @@ from coordinator.allocator.policy import Bounds, InstancePolicy, Spec
 from coordinator.allocator.snapshot import Group, instance_of, snapshot_of
 from coordinator.iallocator.fields import (
     Fields,
-    Unreadable,
     an_object,
     list_of,
     one_of,
     real,
     text,
     texts,
+    value_in,
     whole,
 )
 from coordinator.iallocator.jsontext import pairs_of
@@ -35,6 +35,16 @@ _HYPERVISORS = {name: name for name in ("kvm", "xen-pvm", "chroot", "xen-hvm", "
 
 _alloc_policy = one_of("AllocPolicy", AllocationPolicy)
 _hypervisor = one_of("Hypervisor", _HYPERVISORS.__getitem__)
+
+
+def read_message(value: Any) -> Fields:
+    """See what was read from JSON as a message.
+
+    Raises:
+        InvalidRequest: it is none.
+    """
+    Fields.of(value, "Parsing input IAllocator message")
+    return Fields(value, "invalid iallocator message")
 
 
 def read_cluster(message: Fields, *, kvm_node_memory: int) -> Snapshot:
@@ -80,37 +90,21 @@ def _group(uuid: str, value: Any) -> Group:
 
 
 def _policy(value: Any) -> InstancePolicy:
-    fields = _Nested(an_object(value), "")
-    minmax = fields.get("minmax", list_of(_bounds))
-    std = fields.get("std", _spec)
-    templates = fields.get("disk-templates", list_of(template))
+    values = an_object(value)  # read in hail's order, since the first complaint ends it
     return InstancePolicy(
-        minmax=minmax,
-        std=std,
-        disk_templates=templates,
-        vcpu_ratio=fields.get("vcpu-ratio", real),
-        spindle_ratio=fields.get("spindle-ratio", real),
+        minmax=value_in(values, "minmax", list_of(_bounds)),
+        std=value_in(values, "std", _spec),
+        disk_templates=value_in(values, "disk-templates", list_of(template)),
+        vcpu_ratio=value_in(values, "vcpu-ratio", real),
+        spindle_ratio=value_in(values, "spindle-ratio", real),
     )
 
 
 def _bounds(value: Any) -> Bounds:
-    fields = _Nested(an_object(value), "")
-    return Bounds(min=fields.get("min", _spec), max=fields.get("max", _spec))
+    values = an_object(value)
+    return Bounds(min=value_in(values, "min", _spec), max=value_in(values, "max", _spec))
 
 
 def _spec(value: Any) -> Spec:
-    fields = _Nested(an_object(value), "")
-    return Spec(*(fields.get(name.replace("_", "-"), whole) for name in fields_of(Spec)))
-
-
-class _Nested(Fields):
-    """An object inside a value; whoever reads the value says where it is."""
-
-    def get(self, key: str, read: Any) -> Any:
-        if key not in self.values:
-            there = ",".join(f'"{name}"' for name in self.values)
-            raise Unreadable(f"key '{key}' not found, object contains only [{there}]")
-        try:
-            return read(self.values[key])
-        except Unreadable as error:
-            raise Unreadable(f"Can't parse value for '{key}': {error}") from error
+    values = an_object(value)
+    return Spec(*(value_in(values, name.replace("_", "-"), whole) for name in fields_of(Spec)))

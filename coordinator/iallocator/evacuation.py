@@ -17,7 +17,7 @@ from coordinator.allocator.relocation.resettle_pair import new_pair
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import NOWHERE
 from coordinator.iallocator import opcodes
-from coordinator.iallocator.answers import Answer, Moves, Options, Refused
+from coordinator.iallocator.answers import Answer, Moved, Moves, Options, Refused, moved_to
 from coordinator.iallocator.choosing import choose
 from coordinator.iallocator.requests import EvacuationMode
 
@@ -28,22 +28,21 @@ if TYPE_CHECKING:
 
     from coordinator.allocator.model.cluster_model import ClusterModel
     from coordinator.allocator.relocation.resettle import Targets
-    from coordinator.allocator.snapshot import Snapshot
+    from coordinator.allocator.snapshot import Instance
     from coordinator.iallocator.opcodes import Opcode
     from coordinator.iallocator.requests import ChangeGroup, Evacuate, RelocateOne
 
     T = TypeVar("T")
+    _Step = tuple[Callable[..., Assignment], *tuple[int, ...]]  # and where to, if it says that
 
 
-def relocate(
-    cluster: Snapshot, model: ClusterModel, request: RelocateOne, options: Options
-) -> Answer:
+def relocate(model: ClusterModel, request: RelocateOne, options: Options) -> Answer:
     """Find another secondary, or for shared storage another primary, for one instance.
 
     Raises:
         Refused: there is none, or the instance cannot be relocated.
     """
-    instance = cluster.instances[request.instance]
+    instance = model.snapshot.instances[request.instance]
     if request.required_nodes != 1:
         raise Refused(f"Exchange {request.required_nodes} nodes mode is not implemented")
     if instance.is_mirrored:
@@ -58,47 +57,44 @@ def relocate(
             f"Unsupported request: excluded nodes not equal to instance's {kind}"
             f"({old} versus [{listed}])"
         )
-    movers = _Movers(cluster, model, options)
+    movers = _Movers(model, options)
     targets = movers.targets(request.instance, frozenset(request.leaving))
     if request.among is not None:
-        targets = [node for node in targets if cluster.nodes[node].name in request.among]
+        targets = [node for node in targets if model.names[node] in request.among]
     movers.evacuate(request.instance, mode, targets)
     nodes = movers.nodes_of(request.instance)
     chosen = nodes[-1] if instance.is_mirrored else nodes[0]
-    return Answer("success", [cluster.nodes[chosen].name], after={request.instance: nodes})
+    return Answer("success", [model.names[chosen]], after={request.instance: nodes})
 
 
-def evacuate(cluster: Snapshot, model: ClusterModel, request: Evacuate, options: Options) -> Answer:
+def evacuate(model: ClusterModel, request: Evacuate, options: Options) -> Answer:
     """Move instances off their nodes, one after the other."""
     excluded = set()
     for index in request.instances:
-        instance = cluster.instances[index]
+        instance = model.snapshot.instances[index]
         if request.mode is not EvacuationMode.SECONDARY:
             excluded.add(instance.primary)
         if request.mode is not EvacuationMode.PRIMARY and instance.is_mirrored:
             excluded.add(instance.secondary)
-    movers = _Movers(cluster, model, options)
+    movers = _Movers(model, options)
 
     def move(index: int) -> list[Opcode]:
         return movers.evacuate(index, request.mode, movers.targets(index, frozenset(excluded)))
 
-    return _many(cluster, movers, request.instances, move)
+    return _many(movers, request.instances, move)
 
 
-def change_group(
-    cluster: Snapshot, model: ClusterModel, request: ChangeGroup, options: Options
-) -> Answer:
+def change_group(model: ClusterModel, request: ChangeGroup, options: Options) -> Answer:
     """Move instances to other groups; options do not count for the moves, as in hail."""
-    instances = [cluster.instances[index] for index in request.instances]
-    left = {cluster.nodes[instance.primary].group for instance in instances}
+    cluster = model.snapshot
+    left = {model.group_of[cluster.instances[index].primary] for index in request.instances}
     wanted = request.groups or range(len(cluster.groups))
     allowed = frozenset(wanted) - left
-    movers = _Movers(cluster, model, Options())
+    movers = _Movers(model, Options())
 
     def move(index: int) -> list[Opcode]:
         demand = cluster.instances[index]
         placed = choose(
-            cluster,
             movers.model,
             Allocate(
                 instance=demand,
@@ -110,101 +106,19 @@ def change_group(
                 ignore_soft_limits=options.ignore_soft_errors,
             ),
         )
-        group = cluster.nodes[placed.nodes[0]].group
+        group = model.group_of[placed.nodes[0]]
         return movers.evacuate(index, EvacuationMode.ALL, movers.nodes_in(group), group)
 
-    return _many(cluster, movers, request.instances, move)
-
-
-class _Move:
-    """One instance's way, on a copy of the model, and the job that does it.
-
-    Each method raises Refused if it cannot go that way.
-    """
-
-    def __init__(
-        self, state: State, cluster: Snapshot, index: int, assignment: Assignment, *, force: bool
-    ) -> None:
-        self._cluster = cluster
-        self._instance = cluster.instances[index]
-        self._force = force
-        self.state = state.copy()
-        self.assignment = assignment
-        self.jobs: list[Opcode] = []
-
-    def fail_over(self) -> None:
-        """Change sides."""
-        try:
-            self.assignment = fail_over(
-                self.state, self._instance, self.assignment, force=self._force
-            )
-        except Refusal as refusal:
-            raise Refused(refusal.reason.hail_name) from refusal
-        self._note_migration(None)
-
-    def to_best_home(self, targets: Sequence[int], scored: Sequence[int]) -> None:
-        """Start on another node."""
-        target = self._chosen(self._ask(new_homes, targets, scored))
-        self.assignment = move_to(
-            self.state, self._instance, self.assignment, target, force=self._force
-        )
-        self._note_migration(target)
-
-    def to_best_secondary(self, targets: Sequence[int], scored: Sequence[int]) -> None:
-        """Keep the second copy elsewhere."""
-        self._replace_secondary(self._chosen(self._ask(new_secondaries, targets, scored)))
-
-    def to_best_pair(self, targets: Sequence[int], scored: Sequence[int]) -> None:
-        """Leave both nodes."""
-        found = self._ask(new_pair, targets, scored)
-        if found.pair is None:
-            why = "no nodes available"
-            if found.step:
-                why = f"Allocation failed: {found.step}: {found.reason.hail_name}"
-            raise Refused(f"Can't find any good nodes for relocation: {why}")
-        if found.starts_with_failover:
-            self.fail_over()
-        self._replace_secondary(found.pair[0])
-        self.fail_over()
-        self._replace_secondary(found.pair[1])
-
-    def _ask(self, way: Callable[..., T], targets: Sequence[int], scored: Sequence[int]) -> T:
-        at = self.assignment
-        return way(self.state, self._instance, at, targets, scored, force=self._force)
-
-    def _replace_secondary(self, target: int) -> None:
-        self.assignment = replace_secondary(
-            self.state, self._instance, self.assignment, target, force=self._force
-        )
-        name = self._cluster.nodes[target].name
-        self.jobs.append(opcodes.replace_secondary(self._instance.name, name))
-
-    def _note_migration(self, target: int | None) -> None:
-        name = None if target is None else self._cluster.nodes[target].name
-        self.jobs.append(
-            opcodes.migrate(self._instance.name, name, is_live=not self._instance.forthcoming)
-        )
-
-    def _chosen(self, found: Targets) -> int:
-        best = next(found.ranked, None)
-        if best is None:
-            codes = [REASONS[code] for code in found.codes]
-            names = [self.state.model.names[node] for node in found.nodes]
-            refused = dict(zip(names, codes, strict=True))
-            told = (f" Node {name} failed: {why.hail_name};" for name, why in refused.items())
-            raise Refused(f"Can't find any good node: {''.join(told)}", refused)
-        return best[0]
+    return _many(movers, request.instances, move)
 
 
 def _many(
-    cluster: Snapshot,
-    movers: _Movers,
-    instances: tuple[int, ...],
-    move: Callable[[int], list[Opcode]],
+    movers: _Movers, instances: tuple[int, ...], move: Callable[[int], list[Opcode]]
 ) -> Answer:
-    moved: list[tuple[str, str, tuple[str, ...]]] = []
+    moved: list[Moved] = []
     failed: list[tuple[str, str]] = []
     jobs: list[tuple[Opcode, ...]] = []
+    cluster = movers.cluster
     for index in instances:
         instance = cluster.instances[index]
         try:
@@ -212,9 +126,7 @@ def _many(
         except Refused as error:
             failed.append((instance.name, str(error)))
             continue
-        nodes = movers.nodes_of(index)
-        group = cluster.groups[cluster.nodes[nodes[0]].group].name
-        moved.append((instance.name, group, tuple(cluster.nodes[node].name for node in nodes)))
+        moved.append(moved_to(cluster, index, movers.nodes_of(index)))
     info = f"{len(failed)} instances failed to move and {len(moved)} were moved successfully"
     after = {index: movers.nodes_of(index) for index in instances}
     return Answer(info, Moves(tuple(moved), tuple(failed), tuple(jobs)), after=after)
@@ -223,9 +135,8 @@ def _many(
 class _Movers:
     """Instances on the move: the model, and where they are by now."""
 
-    def __init__(self, cluster: Snapshot, model: ClusterModel, options: Options) -> None:
-        self._cluster = cluster
-        self._model = model
+    def __init__(self, model: ClusterModel, options: Options) -> None:
+        self.cluster, self._model = model.snapshot, model
         self._state = State(model)
         self._force = options.ignore_soft_errors
         self._assignments: dict[int, Assignment] = {}
@@ -244,7 +155,7 @@ class _Movers:
     def nodes_of(self, index: int) -> tuple[int, ...]:
         """Where an instance is; its secondary counts only if it is mirrored."""
         nodes = self._assignment(index).nodes
-        return nodes if self._cluster.instances[index].is_mirrored else nodes[:1]
+        return nodes if self.cluster.instances[index].is_mirrored else nodes[:1]
 
     def nodes_in(self, group: int) -> list[int]:
         """Nodes of a group that take instances."""
@@ -267,35 +178,77 @@ class _Movers:
         Raises:
             Refused: it cannot be moved; nothing changed.
         """
-        instance = self._cluster.instances[index]
-        assignment = self._assignment(index)
-        own = self._model.group_of[assignment.primary]
+        instance, at = self.cluster.instances[index], self._assignment(index)
+        own = self._model.group_of[at.primary]
         scored = self._model.groups[own if group is None else group]
-        move = _Move(self._state, self._cluster, index, assignment, force=self._force)
+        state, jobs = self._state.copy(), []
+        for step, *target in self._steps(instance, at, mode, targets, scored):
+            try:
+                at = step(state, instance, at, *target, force=self._force)
+            except Refusal as refusal:
+                raise Refused(refusal.reason.hail_name) from refusal
+            to = [self._model.names[node] for node in target]
+            if step is replace_secondary:
+                jobs.append(opcodes.replace_secondary(instance.name, *to))
+            else:
+                jobs.append(opcodes.migrate(instance.name, *to, is_live=not instance.forthcoming))
+        del self._assignments[index]  # so that the last to move is the last
+        self._state, self._assignments[index] = state, at
+        return jobs
+
+    def _steps(
+        self,
+        instance: Instance,
+        at: Assignment,
+        mode: EvacuationMode,
+        targets: Sequence[int],
+        scored: Sequence[int],
+    ) -> list[_Step]:
+        """What moves an instance, one after the other, to the best of its targets.
+
+        Raises:
+            Refused: nothing does.
+        """
+
+        def ask(way: Callable[..., T]) -> T:
+            return way(self._state, instance, at, targets, scored, force=self._force)
+
         if instance.traits.is_external:
             if mode is EvacuationMode.SECONDARY:
                 raise Refused(
                     f"Instances with disk template '{instance.template}' can't execute "
                     "change secondary"
                 )
-            move.to_best_home(targets, scored)
-        elif not instance.is_mirrored:
+            return [(move_to, self._best(ask(new_homes)))]
+        if not instance.is_mirrored:
             raise Refused(f"Instances of type {instance.template} cannot be relocated")
-        elif assignment.secondary == NOWHERE:
+        if at.secondary == NOWHERE:
             raise Refused(f"Instance {instance.name} is mirrored (drbd) but has only one node")
-        elif mode is EvacuationMode.PRIMARY:
-            move.fail_over()
-        elif mode is EvacuationMode.SECONDARY:
-            move.to_best_secondary(targets, scored)
-        else:
-            move.to_best_pair(targets, scored)
-        del self._assignments[index]  # so that the last to move is the last
-        self._state, self._assignments[index] = move.state, move.assignment
-        return move.jobs
+        if mode is EvacuationMode.PRIMARY:
+            return [(fail_over,)]
+        if mode is EvacuationMode.SECONDARY:
+            return [(replace_secondary, self._best(ask(new_secondaries)))]
+        found = ask(new_pair)
+        if found.pair is None:
+            why = "no nodes available"
+            if found.step:
+                why = f"Allocation failed: {found.step}: {found.reason.hail_name}"
+            raise Refused(f"Can't find any good nodes for relocation: {why}")
+        primary, secondary = found.pair
+        first: list[_Step] = [(fail_over,)] if found.starts_with_failover else []
+        return [*first, (replace_secondary, primary), (fail_over,), (replace_secondary, secondary)]
+
+    def _best(self, found: Targets) -> int:
+        if best := next(found.ranked, None):
+            return best[0]
+        names = [self._model.names[node] for node in found.nodes]
+        refused = dict(zip(names, [REASONS[code] for code in found.codes], strict=True))
+        told = (f" Node {name} failed: {why.hail_name};" for name, why in refused.items())
+        raise Refused(f"Can't find any good node: {''.join(told)}", refused)
 
     def _assignment(self, index: int) -> Assignment:
         if index not in self._assignments:
-            instance = self._cluster.instances[index]
+            instance = self.cluster.instances[index]
             location = self._model.location_score(instance, instance.primary, instance.secondary)
             self._assignments[index] = Assignment(instance.primary, instance.secondary, location)
         return self._assignments[index]

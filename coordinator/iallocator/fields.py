@@ -41,15 +41,10 @@ class Fields:
         Raises:
             InvalidRequest: there is none, or ``read`` raised Unreadable for it.
         """
-        if key not in self.values:
-            there = ",".join(f'"{name}"' for name, _ in pairs_of(self.values))
-            raise InvalidRequest(
-                f"{self.what}: key '{key}' not found, object contains only [{there}]"
-            )
         try:
-            return read(self.values[key])
+            return value_in(self.values, key, read, "key '{}'")
         except Unreadable as error:
-            raise InvalidRequest(f"{self.what}: key '{key}': {error}") from error
+            raise InvalidRequest(f"{self.what}: {error}") from error
 
     def find(self, key: str, read: Callable[[Any], T]) -> T | None:
         """Read a value that may be absent or null."""
@@ -58,6 +53,26 @@ class Fields:
     def inside(self, key: str, what: str = "") -> Fields:
         """Read an object that has to be there."""
         return Fields(self.get(key, an_object), what or self.what)
+
+
+def value_in(
+    values: dict[str, Any],
+    key: str,
+    read: Callable[[Any], T],
+    what: str = "Can't parse value for '{}'",
+) -> T:
+    """Read a value that has to be in an object; ``what`` it is has {} for its key.
+
+    Raises:
+        Unreadable: there is none, or ``read`` raised that for it.
+    """
+    if key not in values:
+        there = ",".join(f'"{name}"' for name, _ in pairs_of(values))
+        raise Unreadable(f"key '{key}' not found, object contains only [{there}]")
+    try:
+        return read(values[key])
+    except Unreadable as error:
+        raise Unreadable(f"{what.format(key)}: {error}") from error
 
 
 def text(value: Any) -> str:

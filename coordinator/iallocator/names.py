@@ -36,6 +36,15 @@ def find_one(name: str, names: Sequence[str], aliases: Sequence[str]) -> int:
     return found[0]
 
 
+def find_group(name: str, groups: Sequence[Group]) -> int:
+    """The position of the only group with this name or UUID.
+
+    Raises:
+        InvalidRequest: as ``find_one``.
+    """
+    return find_one(name, [group.name for group in groups], [group.uuid for group in groups])
+
+
 def groups_named(ref: str, groups: Sequence[Group]) -> list[int]:
     """The positions of the groups with this name or UUID."""
     return [index for index, group in enumerate(groups) if ref in {group.name, group.uuid}]

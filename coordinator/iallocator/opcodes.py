@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 Opcode = dict[str, "Any"]
 
 
-def migrate(instance: str, target: str | None, *, is_live: bool) -> Opcode:
+def migrate(instance: str, target: str | None = None, *, is_live: bool) -> Opcode:
     """Let an instance change sides, or move to ``target`` on shared storage; else it fails over."""
     where = {} if target is None else {"target_node": target}
     if not is_live:

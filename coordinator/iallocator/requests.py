@@ -8,7 +8,7 @@ from common.errors import InvalidRequest
 from common.record import Record
 from coordinator.iallocator.cluster import read_instance
 from coordinator.iallocator.fields import Fields, an_object, list_of, one_of, text, texts, whole
-from coordinator.iallocator.names import common_suffix, find_one
+from coordinator.iallocator.names import common_suffix, find_group, find_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,10 +119,10 @@ def read_request(fields: Fields, cluster: Snapshot) -> Request:
             return Evacuate(instances, fields.get("evac_mode", _mode))
         case "change-group":
             instances = _instances(fields, cluster)
-            names = [group.name for group in cluster.groups]
-            uuids = [group.uuid for group in cluster.groups]
             wanted = fields.get("target_groups", texts)
-            return ChangeGroup(instances, tuple(find_one(name, names, uuids) for name in wanted))
+            return ChangeGroup(
+                instances, tuple(find_group(name, cluster.groups) for name in wanted)
+            )
         case "multi-allocate":
             elements = [
                 Fields(value, fields.what) for value in fields.get("instances", list_of(an_object))

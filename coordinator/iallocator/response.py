@@ -7,7 +7,6 @@ from msgspec import Meta
 
 from common.errors import InvalidRequest
 from common.messages import Report, from_builtins, from_json
-from common.record import Record
 from coordinator.iallocator.answers import Moves
 
 _Nodes = tuple[str, ...]
@@ -24,13 +23,6 @@ class Response(Report):
     info: str
     result: list[Any] | None = None
     nodes: list[Any] | None = None
-
-
-class Allocations(Record):
-    """Where many new instances go, and the names of those that fit nowhere."""
-
-    placed: tuple[tuple[str, _Nodes], ...]
-    failed: tuple[str, ...]
 
 
 def read_response(text: str) -> Response:
@@ -67,14 +59,14 @@ def check_number(nodes: Sequence[str], count: int) -> None:
         raise InvalidRequest(f"it names a node twice: {', '.join(nodes)}")
 
 
-def read_allocations(response: Response) -> Allocations:
-    """Read what came of many new instances.
+def read_allocations(response: Response) -> dict[str, _Nodes]:
+    """Read the nodes of many new instances, by name; those that fit nowhere are left out.
 
     Raises:
         InvalidRequest: it is not shaped as the protocol says.
     """
-    placed, left = _result(response, _Allocations)
-    return Allocations(placed, tuple(one if isinstance(one, str) else one[0] for one in left))
+    placed, _ = _result(response, _Allocations)
+    return dict(placed)
 
 
 def read_moves(response: Response) -> Moves:

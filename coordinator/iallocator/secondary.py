@@ -10,19 +10,16 @@ from coordinator.iallocator.answers import Answer, Options, Refused
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.allocator.snapshot import Snapshot
     from coordinator.iallocator.requests import AllocateSecondary
 
 
-def allocate_secondary(
-    cluster: Snapshot, model: ClusterModel, request: AllocateSecondary, options: Options
-) -> Answer:
+def allocate_secondary(model: ClusterModel, request: AllocateSecondary, options: Options) -> Answer:
     """Find a secondary node; the result is its bare name.
 
     Raises:
         Refused: it has one, or none fits.
     """
-    instance = cluster.instances[request.instance]
+    instance = model.snapshot.instances[request.instance]
     if instance.secondary != NOWHERE:
         raise Refused("Instance already has a secondary")
     found = choose_second_node(
@@ -34,6 +31,6 @@ def allocate_secondary(
     if found.node is None:
         raise Refused(show.nothing_fits(found.failures))
     nodes = (instance.primary, found.node)
-    names = tuple(cluster.nodes[node].name for node in nodes)
+    names = tuple(model.names[node] for node in nodes)
     info = show.placed(show.score(found.score), found.successes, found.failures, names)
     return Answer(info, names[1], after={request.instance: nodes})

@@ -74,7 +74,7 @@ def _read(look: Look, response: Response, wanted: Sequence[PlannedInstance]) -> 
     count: dict[str, int] = {
         one.instance.name: one.instance.disk_template.traits.nodes for one in wanted
     }
-    placed = dict(read_allocations(response).placed)
+    placed = read_allocations(response)
     for instance, nodes in placed.items():
         check_number(nodes, count.get(instance, 0))
         check_usable(look.config, nodes)

@@ -1,6 +1,8 @@
 """What could be placed, and why there: questions to the allocator that change nothing."""
 
-from typing import TYPE_CHECKING, Any, assert_never, cast
+from typing import TYPE_CHECKING, Annotated, Any, assert_never, cast
+
+from msgspec import Meta
 
 from common.messages import Order, from_builtins
 from common.model.disk import Disk
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from coordinator.allocator.refusal import Reason
     from coordinator.allocator.request import Allocate
 
+_Count = Annotated[int, Meta(ge=0)]
+
 
 class InstanceSpec(Order, tag_field="type"):
     """An instance that might be.
@@ -48,11 +52,7 @@ class AllocateQuestion(InstanceSpec, tag="allocate"):
 class CapacityQuestion(InstanceSpec, tag="capacity"):
     """How many of it fit, one after the other, and where?"""
 
-    limit: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.limit is not None and self.limit < 0:
-            raise ValueError(f"limit is {self.limit}; 0 is the least")
+    limit: _Count | None = None
 
 
 class BalanceQuestion(Order, tag_field="type", tag="balance"):
@@ -63,12 +63,8 @@ class BalanceQuestion(Order, tag_field="type", tag="balance"):
         group: name or UUID; None for all groups.
     """
 
-    max_operations: int | None = None
+    max_operations: _Count | None = None
     group: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.max_operations is not None and self.max_operations < 0:
-            raise ValueError(f"max_operations is {self.max_operations}; 0 is the least")
 
 
 Question = AllocateQuestion | CapacityQuestion | BalanceQuestion

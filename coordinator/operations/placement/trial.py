@@ -21,18 +21,12 @@ async def answer_to(cluster: Cluster, program: Path | None, message: str) -> str
 
 
 def _answer_here(message: str) -> str:
-    from coordinator.iallocator import show
-    from coordinator.iallocator.answers import Options, Refused
-    from coordinator.iallocator.cluster import read_cluster
-    from coordinator.iallocator.fields import Fields
+    from coordinator.iallocator.answers import Options
+    from coordinator.iallocator.cluster import read_cluster, read_message
     from coordinator.iallocator.jsontext import parse
-    from coordinator.iallocator.protocol import solve
+    from coordinator.iallocator.protocol import answered
     from coordinator.iallocator.requests import read_request
 
-    told = Fields.of(parse(message), "the message for allocators")
+    told = read_message(parse(message))
     seen = read_cluster(told, kvm_node_memory=0)
-    try:
-        found = solve(seen, read_request(told.inside("request", "its request"), seen), Options())
-    except Refused as error:
-        return show.answer(success=False, info=str(error), result=[])
-    return show.answer(success=True, info=found.info, result=found.result)
+    return answered(seen, read_request(told.inside("request"), seen), Options())[1]

@@ -8,7 +8,6 @@ import pytest
 from common.errors import InvalidRequest
 from coordinator.iallocator.answers import Moves
 from coordinator.iallocator.response import (
-    Allocations,
     Response,
     read_allocations,
     read_moves,
@@ -63,9 +62,9 @@ def test_nodes_are_as_many_as_asked_for() -> None:
             read_nodes(answer(bad), 2)
 
 
-def test_seats_name_who_was_left_over_with_or_without_a_reason() -> None:
-    assignments = read_allocations(answer([[["web1", ["alpha"]]], ["web2", ["web3", "no memory"]]]))
-    assert assignments == Allocations((("web1", ("alpha",)),), ("web2", "web3"))
+def test_who_was_left_over_is_named_with_or_without_a_reason() -> None:
+    placed = read_allocations(answer([[["web1", ["alpha"]]], ["web2", ["web3", "no memory"]]]))
+    assert placed == {"web1": ("alpha",)}
 
 
 def test_moves_are_read() -> None:
