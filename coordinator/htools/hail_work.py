@@ -5,12 +5,10 @@ from __future__ import annotations
 from coordinator.allocator.refusal import Reason
 from coordinator.htools.options import Parsed
 from coordinator.htools.output import tell
-from coordinator.iallocator import show
-from coordinator.iallocator.answers import Answer, Options, Refused
-from coordinator.iallocator.cluster import read_cluster
-from coordinator.iallocator.fields import Fields
+from coordinator.iallocator.answers import Options
+from coordinator.iallocator.cluster import read_cluster, read_message
 from coordinator.iallocator.missing import missing
-from coordinator.iallocator.protocol import solve
+from coordinator.iallocator.protocol import answered
 from coordinator.iallocator.requests import (
     AllocateMany,
     AllocateOne,
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coordinator.allocator.snapshot import Snapshot
+    from coordinator.iallocator.answers import Answer
+    from coordinator.iallocator.fields import Fields
     from coordinator.iallocator.requests import Request
 
 
@@ -32,8 +32,7 @@ def answer(request: Any, options: Parsed) -> str:
     Raises:
         GntError: the request or what an option names cannot be read.
     """
-    message = Fields.of(request, "Parsing input IAllocator message")
-    message = Fields(message.values, "invalid iallocator message")
+    message = read_message(request)
     asked = message.inside("request", "invalid request dict")
     if options.verbose > 2:
         from json import dumps
@@ -50,21 +49,16 @@ def answer(request: Any, options: Parsed) -> str:
         _print_nodes("Initial", cluster, cluster, options)
     _save(cluster, options, "pre")
     among = options.restrict_allocation_to
-    try:
-        found = solve(
-            cluster,
-            wanted,
-            Options(
-                check_capacity=not options.no_capacity_checks,
-                ignore_soft_errors=options.ignore_soft_errors,
-                among=None if among is None else frozenset(among),
-                strict=options.strict_compat,
-            ),
-        )
-        line = show.answer(success=True, info=found.info, result=found.result)
-    except Refused as error:
-        found = Answer("", [], refused=error.refused)
-        line = show.answer(success=False, info=str(error), result=[])
+    found, line = answered(
+        cluster,
+        wanted,
+        Options(
+            check_capacity=not options.no_capacity_checks,
+            ignore_soft_errors=options.ignore_soft_errors,
+            among=None if among is None else frozenset(among),
+            strict=options.strict_compat,
+        ),
+    )
     for node, reason in found.refused.items() if options.verbose > 1 else ():
         if reason is not Reason.NONE:
             tell(f"Node {node} {reason.in_words(1)}.")
@@ -121,19 +115,19 @@ def _print_nodes(when: str, cluster: Snapshot, start: Snapshot, options: Parsed)
     import numpy as np
 
     from common.record import replace
-    from coordinator.allocator.balancing.group_state import GroupState
     from coordinator.allocator.model.cluster_model import ClusterModel
     from coordinator.htools.tables import node_table
-    from coordinator.htools.view import nodes_now
+    from coordinator.htools.view import nodes_now, whole
     from coordinator.iallocator.names import common_suffix
 
-    everyone = np.arange(len(cluster.nodes))
-    state, before = GroupState(ClusterModel(cluster), everyone), ClusterModel(start)
+    state, before = whole(cluster), ClusterModel(start)
     # Nobody has measured again what is free: it is less by what has come since.
     came = np.array(before.missing) - np.array(state.model.missing)
     resources = state.resources.changed(memory=before.resources.memory - came)
-    now = nodes_now(state, cluster, common_suffix(start))
-    now = replace(now, resources=resources, missing=list(before.missing))
+    now = [
+        replace(node, has=resources.row(node.index), missing=before.missing[node.index])
+        for node in nodes_now(state, cluster, common_suffix(start))
+    ]
     tell(f"\n{when} cluster status:\n{node_table(now, options.print_nodes)}\n")
 
 

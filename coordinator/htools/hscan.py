@@ -3,11 +3,8 @@
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from common.errors import GntError
 from coordinator.allocator.balancing.group_state import GroupState
-from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.score import Score
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.catalogue import named
@@ -18,7 +15,7 @@ from coordinator.htools.program import run
 from coordinator.htools.saving import write
 from coordinator.htools.tables import node_table, show
 from coordinator.htools.text import format_cluster
-from coordinator.htools.view import count_bad, nodes_now
+from coordinator.htools.view import count_bad, nodes_now, whole
 from coordinator.iallocator.names import common_suffix
 
 OPTIONS = named(
@@ -66,7 +63,7 @@ def _report(name: str, cluster: Snapshot, options: Parsed, width: int, *, is_kvm
         InvalidRequest: the file cannot be written.
     """
     seen = with_own_memory(cluster, options.static_kvm_node_memory) if is_kvm else cluster
-    state = GroupState(ClusterModel(seen), np.arange(len(seen.nodes)))
+    state = whole(seen)
     say(f"{name:<{width}} {_line(seen, state)}")
     if options.print_nodes is not None:
         suffix = common_suffix(seen)

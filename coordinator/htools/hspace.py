@@ -13,7 +13,6 @@ from common.model.template import TRAITS
 from common.record import replace
 from coordinator.allocator.allocation.emptying import stuck_nodes
 from coordinator.allocator.arrays import Bools
-from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.packing.codes import Failure
 from coordinator.allocator.packing.fill import fill
@@ -32,7 +31,7 @@ from coordinator.htools.resources import Resources
 from coordinator.htools.saving import write
 from coordinator.htools.tables import node_table
 from coordinator.htools.text import format_cluster
-from coordinator.htools.view import at_home, nodes_now, settled
+from coordinator.htools.view import at_home, nodes_now, settled, whole
 from coordinator.iallocator.names import common_suffix
 
 OPTIONS = named(
@@ -208,9 +207,7 @@ class _Run:
             replace(node, free_memory=node.free_memory - int(taken))
             for node, taken in zip(after.nodes, used.tolist(), strict=True)
         )
-        state = GroupState(
-            ClusterModel(replace(after, nodes=measured)), np.arange(len(after.nodes))
-        )
+        state = whole(replace(after, nodes=measured))
         table = node_table(nodes_now(state, after, self._suffix), self._options.print_nodes)
         tell(f"\n{when} status:\n{table}\n")
 

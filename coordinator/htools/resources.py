@@ -4,7 +4,7 @@ import numpy as np
 
 from coordinator.allocator.packing.filling import Filling
 from coordinator.allocator.snapshot import Snapshot
-from coordinator.htools.tables import show
+from coordinator.htools.tables import ratio, show
 
 
 class Resources:
@@ -56,13 +56,13 @@ class Resources:
         self.used_cpus = sum(cpus)
         self.normal_cpus = 0.0
         for node, count in zip(nodes, cpus, strict=True):
-            self.normal_cpus += _share(count, cluster.groups[node.group].policy.vcpu_ratio)
+            self.normal_cpus += ratio(count, cluster.groups[node.group].policy.vcpu_ratio)
 
         self.shares = {
-            "memory": _share(self.used_memory, self.total_memory),
-            "disk": _share(self.used_disk, self.total_disk),
-            "vcpu": _share(self.used_cpus, self.vcpus),
-            "spindles": _share(self.used_spindles, self.total_spindles),
+            "memory": ratio(self.used_memory, self.total_memory),
+            "disk": ratio(self.used_disk, self.total_disk),
+            "vcpu": ratio(self.used_cpus, self.vcpus),
+            "spindles": ratio(self.used_spindles, self.total_spindles),
         }
 
     @property
@@ -102,11 +102,6 @@ class Resources:
             ("MNODE_MEM_AVAIL", str(self.most_memory)),
             ("MNODE_DSK_AVAIL", str(self.most_disk)),
         ]
-
-
-def _share(part: float, whole: float) -> float:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.float64(part) / np.float64(whole))
 
 
 def _overhead(cluster: Snapshot) -> int:

@@ -4,12 +4,10 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
-import numpy as np
-
 from common.record import Record
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.terms import WEIGHTS, Term
-from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Instance, Snapshot
+from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Instance, Node, Snapshot
 
 _PRECISE = Context(prec=400)  # the largest float has 309 digits before the point
 
@@ -69,29 +67,39 @@ def show_float(value: float) -> str:
     return f"{whole}.{rest.rstrip('0') or '0'}e{int(exponent)}"
 
 
-class NodesNow(Record):
-    """Nodes at one moment; lists of instance indices, newest first.
+def ratio(part: float, whole: float) -> float:
+    """A share as Haskell divides: what is nothing of nothing is no number, not an error."""
+    if whole:
+        return part / whole
+    return math.copysign(math.inf, part) if part else math.nan
+
+
+class NodeNow(Record):
+    """A node at one moment; lists of instance indices, newest first.
 
     Attributes:
-        indices: of the nodes in the whole cluster.
+        index: in the whole cluster.
+        alias: its name without what all names end in.
+        has: its row of resources.
         used_memory: by instances.
+        missing: memory that nobody accounts for.
+        tags: that exclude others with the same, and how many primaries have each.
         peers: primary nodes and the memory that is kept free for them.
-        suffix: of names, that is not shown.
     """
 
-    snapshot: Snapshot
-    resources: NodeResources
-    indices: Sequence[int]
-    primaries: Sequence[Sequence[int]]
-    secondaries: Sequence[Sequence[int]]
-    used_memory: Sequence[int]
-    missing: Sequence[int]
-    tags: Sequence[Sequence[tuple[str, int]]]
-    peers: Sequence[Sequence[tuple[int, int]]]
-    suffix: str
+    node: Node
+    index: int
+    alias: str
+    has: NodeResources
+    used_memory: int
+    missing: int
+    primaries: Sequence[int]
+    secondaries: Sequence[int]
+    tags: Sequence[tuple[str, int]]
+    peers: Sequence[tuple[int, int]]
 
 
-def node_table(now: NodesNow, wanted: str) -> str:
+def node_table(nodes: Sequence[NodeNow], wanted: str) -> str:
     """The table that ``-p`` prints.
 
     The fields that are wanted are separated by commas; ``+`` in front adds them to the usual ones.
@@ -103,89 +111,65 @@ def node_table(now: NodesNow, wanted: str) -> str:
         names = tuple(wanted.split(","))
     columns = [_NODE_FIELDS.get(name, _UNKNOWN) for name in names]
     rows = [[title for title, _, _ in columns]]
-    rows += [[field(now, node) for _, _, field in columns] for node in range(len(now.indices))]
+    rows += [[field(node) for _, _, field in columns] for node in nodes]
     return aligned(rows, [right for _, right, _ in columns])
 
 
-_Column = tuple[str, bool, Callable[[NodesNow, int], str]]
-_UNKNOWN: _Column = ("<unknown field>", False, lambda _now, _node: "<unknown field>")
+_Column = tuple[str, bool, Callable[[NodeNow], str]]
+_UNKNOWN: _Column = ("<unknown field>", False, lambda _: "<unknown field>")
 
 
-def _status(now: NodesNow, node: int) -> str:
-    return "-" if now.resources.offline[node] else "*" if now.resources.fails_n1[node] else " "
+def _status(now: NodeNow) -> str:
+    return "-" if now.has.offline else "*" if now.has.fails_n1 else " "
 
 
-def _ratio(
-    value: Callable[[NodeResources, int], float], digits: int
-) -> Callable[[NodesNow, int], str]:
-    def read(now: NodesNow, node: int) -> str:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return show(value(now.resources, node), digits)
-
-    return read
+def _free_share(has: NodeResources) -> float:
+    """Of disk space, or of spindles if these are what counts."""
+    free = has.free_spindles if has.exclusive else has.disk
+    return float(free / has.disk_unit) if has.disk_unit else 1.0
 
 
-def _load(kind: int) -> Callable[[NodesNow, int], str]:
-    return lambda now, node: f"{show(now.resources.load[kind][node], 3):>5}"
-
-
-def _share(resources: NodeResources, node: int) -> float:
-    unit = float(resources.disk_unit[node])
-    free = resources.free_spindles if resources.exclusive[node] else resources.disk
-    return float(free[node]) / unit if unit else 1.0
+def _load(kind: int) -> Callable[[NodeNow], str]:
+    return lambda n: f"{show(n.has.load[kind], 3):>5}"
 
 
 _NODE_FIELDS: dict[str, _Column] = {
     "status": ("F", False, _status),
-    "idx": ("Index", True, lambda now, node: str(now.indices[node])),
-    "name": ("Name", False, lambda now, n: now.snapshot.nodes[n].name.removesuffix(now.suffix)),
-    "fqdn": ("Name", False, lambda now, node: now.snapshot.nodes[node].name),
-    "tmem": ("t_mem", True, lambda now, n: f"{now.snapshot.nodes[n].total_memory:5.0f}"),
-    "nmem": ("n_mem", True, lambda now, n: f"{now.snapshot.nodes[n].own_memory:5d}"),
-    "imem": ("i_mem", True, lambda now, node: f"{now.used_memory[node]:5d}"),
-    "xmem": ("x_mem", True, lambda now, node: f"{now.missing[node]:5d}"),
-    "fmem": ("f_mem", True, lambda now, n: f"{now.snapshot.nodes[n].free_memory:5d}"),
-    "umem": ("u_mem", True, lambda now, n: f"{int(now.resources.memory[n]):5d}"),
-    "rmem": ("r_mem", True, lambda now, n: f"{int(now.resources.reserved[n]):5d}"),
-    "amem": (
-        "a_mem",
-        True,
-        lambda now, n: f"{max(0, int(now.resources.memory[n] - now.resources.reserved[n])):5d}",
-    ),
-    "tdsk": ("t_dsk", True, lambda now, n: f"{now.snapshot.nodes[n].total_disk / 1024:5.0f}"),
-    "fdsk": ("f_dsk", True, lambda now, n: f"{int(now.resources.disk[n]) // 1024:5d}"),
-    "tcpu": ("pcpu", True, lambda now, n: f"{now.snapshot.nodes[n].total_cpus:4.0f}"),
-    "ucpu": ("vcpu", True, lambda now, n: f"{int(now.resources.cpus[n]):4d}"),
-    "pcnt": ("pcnt", True, lambda now, n: f"{int(now.resources.primaries[n]):3d}"),
-    "scnt": ("scnt", True, lambda now, n: f"{int(now.resources.secondaries[n]):3d}"),
-    "plist": ("primaries", True, lambda now, n: _listed(now.primaries[n])),
-    "slist": ("secondaries", True, lambda now, n: _listed(now.secondaries[n])),
-    "pfmem": (
-        "p_fmem", True, _ratio(lambda b, n: b.memory[n] / b.total_memory[n], 4)
-    ),
-    "pfdsk": ("p_fdsk", True, _ratio(_share, 4)),
-    "rcpu": ("r_cpu", True, _ratio(lambda b, n: b.cpus[n] / b.total_cpus[n], 2)),
+    "idx": ("Index", True, lambda n: str(n.index)),
+    "name": ("Name", False, lambda n: n.alias),
+    "fqdn": ("Name", False, lambda n: n.node.name),
+    "tmem": ("t_mem", True, lambda n: f"{n.node.total_memory:5.0f}"),
+    "nmem": ("n_mem", True, lambda n: f"{n.node.own_memory:5d}"),
+    "imem": ("i_mem", True, lambda n: f"{n.used_memory:5d}"),
+    "xmem": ("x_mem", True, lambda n: f"{n.missing:5d}"),
+    "fmem": ("f_mem", True, lambda n: f"{n.node.free_memory:5d}"),
+    "umem": ("u_mem", True, lambda n: f"{n.has.memory:5d}"),
+    "rmem": ("r_mem", True, lambda n: f"{n.has.reserved:5d}"),
+    "amem": ("a_mem", True, lambda n: f"{max(0, n.has.memory - n.has.reserved):5d}"),
+    "tdsk": ("t_dsk", True, lambda n: f"{n.node.total_disk / 1024:5.0f}"),
+    "fdsk": ("f_dsk", True, lambda n: f"{n.has.disk // 1024:5d}"),
+    "tcpu": ("pcpu", True, lambda n: f"{n.node.total_cpus:4.0f}"),
+    "ucpu": ("vcpu", True, lambda n: f"{n.has.cpus:4d}"),
+    "pcnt": ("pcnt", True, lambda n: f"{n.has.primaries:3d}"),
+    "scnt": ("scnt", True, lambda n: f"{n.has.secondaries:3d}"),
+    "plist": ("primaries", True, lambda n: _listed(n.primaries)),
+    "slist": ("secondaries", True, lambda n: _listed(n.secondaries)),
+    "pfmem": ("p_fmem", True, lambda n: show(ratio(n.has.memory, n.has.total_memory), 4)),
+    "pfdsk": ("p_fdsk", True, lambda n: show(_free_share(n.has), 4)),
+    "rcpu": ("r_cpu", True, lambda n: show(ratio(n.has.cpus, n.has.total_cpus), 2)),
     "cload": ("lCpu", True, _load(0)),
     "mload": ("lMem", True, _load(1)),
     "dload": ("lDsk", True, _load(2)),
     "nload": ("lNet", True, _load(3)),
-    "ptags": (
-        "PrimaryTags",
-        False,
-        lambda now, n: ",".join(f"{tag}={count}" for tag, count in now.tags[n]),
-    ),
-    "peermap": (
-        "PeerMap",
-        False,
-        lambda now, n: "[" + ",".join(f"({peer},{held})" for peer, held in now.peers[n]) + "]",
-    ),
-    "spindle_count": ("NodeSpindles", True, lambda now, n: str(now.snapshot.nodes[n].spindles)),
-    "hi_spindles": ("MaxSpindles", True, lambda now, n: str(float(now.resources.spindle_limit[n]))),
-    "inst_spindles": ("InstSpindles", True, lambda now, n: str(float(now.resources.spindles[n]))),
-}  # fmt: skip
+    "ptags": ("PrimaryTags", False, lambda n: ",".join(f"{tag}={i}" for tag, i in n.tags)),
+    "peermap": ("PeerMap", False, lambda n: _listed([f"({i},{held})" for i, held in n.peers])),
+    "spindle_count": ("NodeSpindles", True, lambda n: str(n.node.spindles)),
+    "hi_spindles": ("MaxSpindles", True, lambda n: str(float(n.has.spindle_limit))),
+    "inst_spindles": ("InstSpindles", True, lambda n: str(float(n.has.spindles))),
+}
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _listed(numbers: Sequence[object]) -> str:
     return "[" + ",".join(map(str, numbers)) + "]"
 
 

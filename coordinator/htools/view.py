@@ -3,12 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from common.record import replace
 from coordinator.allocator.balancing.balance import Move
 from coordinator.allocator.balancing.group_state import GroupState
+from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import UNKNOWN
 from coordinator.allocator.snapshot import NOWHERE, Instance, Node, Snapshot
-from coordinator.htools.tables import NodesNow
+from coordinator.htools.tables import NodeNow
 
 
 def settled(
@@ -54,37 +57,46 @@ def _take(nodes: list[Node], one: Instance, sign: int) -> None:
         nodes[home] = replace(node, free_disk=disk, free_spindles=spindles)
 
 
+def whole(cluster: Snapshot) -> GroupState:
+    """All nodes of a cluster, as if they were of one group."""
+    return GroupState(ClusterModel(cluster), np.arange(len(cluster.nodes)))
+
+
 def nodes_now(
     state: GroupState, before: Snapshot, suffix: str, moves: Sequence[Move] = ()
-) -> NodesNow:
+) -> list[NodeNow]:
     """What the table of a group's nodes shows.
 
     ``before`` is the cluster before the moves, ``state`` the group after them; ``suffix`` of names
     is not shown.
     """
-    nodes = state.nodes.tolist()
     lists = _Lists(before)
     for move in moves:
         lists.move(move)
-    cluster = moved(before, moves)
-    used = dict.fromkeys(nodes, 0)
-    tags: dict[int, Counter[str]] = {node: Counter() for node in nodes}
+    cluster, rules = moved(before, moves), state.model.rules
+    on: dict[int, list[Instance]] = {}
     for one in cluster.instances:
-        if one.primary in used:
-            used[one.primary] += one.memory if one.uses_memory else 0
-            tags[one.primary].update(state.model.rules.exclusion_tags(one.tags))
-    return NodesNow(
-        snapshot=replace(cluster, nodes=tuple(cluster.nodes[node] for node in nodes)),
-        resources=state.resources,
-        indices=nodes,
-        primaries=[lists.primaries[node] for node in nodes],
-        secondaries=[lists.secondaries[node] for node in nodes],
-        used_memory=[used[node] for node in nodes],
-        missing=[state.model.missing[node] for node in nodes],
-        tags=[sorted(tags[node].items()) for node in nodes],
-        peers=[lists.peers[node] for node in nodes],
-        suffix=suffix,
-    )
+        on.setdefault(one.primary, []).append(one)
+    return [
+        NodeNow(
+            node=node,
+            index=index,
+            alias=node.name.removesuffix(suffix),
+            has=state.resources.row(at),
+            used_memory=sum(one.used_memory for one in on.get(index, ())),
+            missing=state.model.missing[index],
+            primaries=lists.primaries[index],
+            secondaries=lists.secondaries[index],
+            tags=sorted(
+                Counter(
+                    tag for one in on.get(index, ()) for tag in rules.exclusion_tags(one.tags)
+                ).items()
+            ),
+            peers=lists.peers[index],
+        )
+        for at, index in enumerate(state.nodes.tolist())
+        for node in [cluster.nodes[index]]
+    ]
 
 
 def count_bad(state: GroupState) -> tuple[int, int]:
