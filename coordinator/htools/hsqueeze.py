@@ -1,6 +1,6 @@
 """``hsqueeze``: turn off nodes that are not needed, and on again when they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from common.errors import InvalidRequest
@@ -52,11 +52,12 @@ def squeeze(options: Parsed) -> int:
     least = one_more(standard, options.minimal_resources)
     if not have_room(model.resources, least):
         wanted = choose_on(cluster, spare, least)
-        _expand(cluster, spare if wanted is None else wanted, options, suffices=wanted is not None)
+        nodes = spare if wanted is None else wanted
+        _turn(cluster, nodes, options, off=False, suffices=wanted is not None)
         return 0
     unneeded = choose_off(cluster, removable, one_more(standard, options.target_resources))
     if unneeded:
-        _condense(cluster, unneeded, options)
+        _turn(cluster, unneeded, options, off=True)
         return 0
     _head("'No action'", options)
     _tell_commands("echo Nothing to do", options)
@@ -64,38 +65,32 @@ def squeeze(options: Parsed) -> int:
     return 0
 
 
-def _expand(cluster: Snapshot, nodes: Sequence[int], options: Parsed, *, suffices: bool) -> None:
-    """Turn nodes on."""
-    _show("'Nodes to online'", nodes, cluster, options)
+def _turn(
+    cluster: Snapshot, nodes: Sequence[int], options: Parsed, *, off: bool, suffices: bool = True
+) -> None:
+    """Turn nodes off or on: they have to be empty before they are off, and on before they fill."""
+    names, way = [cluster.nodes[node].name for node in nodes], "off" if off else "on"
+    _head(f"'Nodes to {way}line'", options)
+    for name in names:
+        say(name)
     if options.verbose > 1 and not suffices:
         say("Onlining all nodes will not yield enough capacity")
-    after, alias = switch(cluster, nodes, off=False), _aliases(cluster)
-    power = "".join(f"  gnt-node power -f on {alias[node]}\n" for node in nodes)
-    _tell_commands(f"echo Power Commands\n{power}{_script(cluster, after, alias)}", options)
-    jobs = [_power(cluster, nodes, "power-on"), *jobs_of(job_sets(after.moves), cluster)]
-    _run(jobs, f"expanding by {len(nodes)} nodes", options)
-    save_cluster(_moved(after), options.save, "squeezed", "after hsqueeze expansion")
-
-
-def _condense(cluster: Snapshot, nodes: Sequence[int], options: Parsed) -> None:
-    """Turn nodes off."""
-    _show("'Nodes to offline'", nodes, cluster, options)
-    after, alias = switch(cluster, nodes, off=True), _aliases(cluster)
-    tag = "".join(f"  gnt-node add-tags {alias[node]} {STANDBY_TAG}\n" for node in nodes)
-    power = "".join(f"  gnt-node power -f off {alias[node]}\n" for node in nodes)
-    moves = _script(cluster, after, alias)
-    _tell_commands(f"{moves}\necho Tagging Commands\n{tag}\necho Power Commands\n{power}", options)
-    tags: _Jobs = [[[_tag(cluster.nodes[node].name)]] for node in nodes]
-    moves_first = jobs_of(job_sets(after.moves), cluster)
-    jobs = [*moves_first, *tags, _power(cluster, nodes, "power-off")]
-    _run(jobs, f"condensing by {len(nodes)} nodes", options)
-    save_cluster(_moved(after), options.save, "squeezed", "after hsqueeze run")
-
-
-def _show(title: str, nodes: Sequence[int], cluster: Snapshot, options: Parsed) -> None:
-    _head(title, options)
-    for node in nodes:
-        say(cluster.nodes[node].name)
+    after, suffix = switch(cluster, nodes, off=off), common_suffix(cluster)
+    moves, sets = _script(cluster, after, suffix), jobs_of(job_sets(after.moves), cluster)
+    aliases = [name.removesuffix(suffix) for name in names]
+    power = "".join(f"  gnt-node power -f {way} {alias}\n" for alias in aliases)
+    if off:
+        tag = "".join(f"  gnt-node add-tags {alias} {STANDBY_TAG}\n" for alias in aliases)
+        text = f"{moves}\necho Tagging Commands\n{tag}\necho Power Commands\n{power}"
+        tags: _Jobs = [[[_tag(name)]] for name in names]
+        jobs = [*sets, *tags, _power(names, "power-off")]
+    else:
+        text = f"echo Power Commands\n{power}{moves}"
+        jobs = [_power(names, "power-on"), *sets]
+    _tell_commands(text, options)
+    _run(jobs, f"{'condensing' if off else 'expanding'} by {len(nodes)} nodes", options)
+    when = f"after hsqueeze {'run' if off else 'expansion'}"
+    save_cluster(moved(after.cluster, after.moves), options.save, "squeezed", when)
 
 
 def _head(title: str, options: Parsed) -> None:
@@ -107,14 +102,9 @@ def _names(cluster: Snapshot, nodes: Sequence[int]) -> str:
     return ",".join(cluster.nodes[node].name for node in nodes)
 
 
-def _aliases(cluster: Snapshot) -> list[str]:
-    suffix = common_suffix(cluster)
-    return [node.name.removesuffix(suffix) for node in cluster.nodes]
-
-
-def _script(cluster: Snapshot, after: Squeezed, alias: Sequence[str]) -> str:
-    """The moves' commands; nodes by their alias, instances by their full name."""
-    nodes = tuple(replace(node, name=name) for node, name in zip(cluster.nodes, alias, strict=True))
+def _script(cluster: Snapshot, after: Squeezed, suffix: str) -> str:
+    """The moves' commands; nodes without the suffix, instances by their full name."""
+    nodes = tuple(replace(node, name=node.name.removesuffix(suffix)) for node in cluster.nodes)
     return script(job_sets(after.moves), replace(cluster, nodes=nodes), str)
 
 
@@ -123,29 +113,24 @@ def _tell_commands(text: str, options: Parsed) -> None:
         tell_commands(text, options.print_commands, "Commands to run:", "hsqueeze")
 
 
-def _moved(after: Squeezed) -> Snapshot:
-    return moved(after.cluster, after.moves)
-
-
 def _tag(node: str) -> dict[str, object]:
     return {"OP_ID": "OP_TAGS_SET", "kind": "node", "tags": [STANDBY_TAG], "name": node}
 
 
-def _power(cluster: Snapshot, nodes: Sequence[int], command: str) -> list[Job]:
+def _power(nodes: Sequence[str], command: str) -> list[Job]:
     """One job: nodes marked as on or off, then told to be so."""
-    names = [cluster.nodes[node].name for node in nodes]
     marks: list[dict[str, object]] = [
         {
             "OP_ID": "OP_NODE_SET_PARAMS", "node_name": name, "force": False,
             "offline": command == "power-off", "auto_promote": False,
         }
-        for name in names
+        for name in nodes
     ]  # fmt: skip
-    order: Mapping[str, object] = {
-        "OP_ID": "OP_OOB_COMMAND", "node_names": names, "command": command, "timeout": 60,
+    order: dict[str, object] = {
+        "OP_ID": "OP_OOB_COMMAND", "node_names": [*nodes], "command": command, "timeout": 60,
         "ignore_status": False, "power_delay": 2.0,
     }  # fmt: skip
-    return [[*marks, dict(order)]]
+    return [[*marks, order]]
 
 
 def _run(jobs: _Jobs, comment: str, options: Parsed) -> None:
