@@ -51,8 +51,9 @@ def balance(options: Parsed) -> int:
     if not cluster.instances:
         say("Cluster is empty, exiting.")
         return 0
-    if options.verbose > 1:
-        _tell_split(cluster)
+    if options.verbose > 1 and (split := split_instances(cluster)):
+        tell("\n  ".join(["Found instances belonging to multiple node groups:", *split]))
+        tell("These instances will not be moved.")
     group = _chosen_group(cluster, options)
     nodes = [i for i, node in enumerate(cluster.nodes) if node.group == group]
     start = Balance(model, np.array(nodes, dtype=np.int64), limits_of(cluster, options))
@@ -63,33 +64,18 @@ def balance(options: Parsed) -> int:
     return 0
 
 
-def _tell_split(cluster: Snapshot) -> None:
-    """Name the instances that stay, since their nodes are not in one group."""
-    split = split_instances(cluster)
-    if split:
-        tell("Found instances belonging to multiple node groups:")
-        for name in split:
-            tell(f"  {name}")
-        tell("These instances will not be moved.")
-
-
 def _chosen_group(cluster: Snapshot, options: Parsed) -> int:
     if options.group is None:
         if len(cluster.groups) == 1:
             return 0
         tell("Found multiple node groups:")
-        _list_groups(cluster)
-        raise InvalidRequest("Aborting.")
-    if found := groups_named(options.group, cluster.groups):
+    elif found := groups_named(options.group, cluster.groups):
         return found[0]
-    tell(f"Node group {options.group} not found. Node group list is:")
-    _list_groups(cluster)
-    raise InvalidRequest("Aborting.")
-
-
-def _list_groups(cluster: Snapshot) -> None:
+    else:
+        tell(f"Node group {options.group} not found. Node group list is:")
     for group in cluster.groups:
         tell(f"  {group.name}")
+    raise InvalidRequest("Aborting.")
 
 
 def _is_balanced(start: Balance, options: Parsed, report: Report) -> bool:

@@ -115,12 +115,12 @@ class Report:
             save_cluster(now, options.save, ending, f"{time} balancing")
         if options.print_instances:
             now = moved(self._cluster, moves)
-            tell(f"\n{title} instance map:")
-            tell(instance_table([now.instances[i] for i in self._members], now))
+            table = instance_table([now.instances[i] for i in self._members], now)
+            tell(f"\n{title} instance map:\n{table}")
         if options.print_nodes is not None:
             now_nodes = nodes_now(balance.state, self._cluster, self._suffix, moves)
-            tell(f"\n{title} cluster status:")
-            tell(f"{node_table(now_nodes, options.print_nodes)}\n")
+            table = node_table(now_nodes, options.print_nodes)
+            tell(f"\n{title} cluster status:\n{table}\n")
 
     def totals(self, end: Balance) -> None:
         """Say how much memory and disk is free, before and after."""

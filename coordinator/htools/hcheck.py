@@ -78,10 +78,9 @@ def check(options: Parsed) -> int:
 def _groups(cluster: Snapshot, model: ClusterModel, options: Parsed) -> list[tuple[int, Balance]]:
     """Every group that has nodes."""
     limits = limits_of(cluster, options)
-    homes = np.array([node.group for node in cluster.nodes], dtype=np.int64)
     return [
-        (group, Balance(model, np.flatnonzero(homes == group), limits))
-        for group in np.unique(homes).tolist()
+        (group, Balance(model, np.array(nodes, dtype=np.int64), limits))
+        for group, nodes in model.groups.items()
     ]
 
 

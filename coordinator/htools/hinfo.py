@@ -51,7 +51,11 @@ def inform(options: Parsed) -> int:
     suffix = common_suffix(cluster)
     if suffix and options.verbose > 2:
         say(f"Note: Stripping common suffix of '{suffix}' from names")
-    _say_split(cluster, is_verbose=options.verbose > 1)
+    if split := split_instances(cluster):
+        say("Found instances belonging to multiple node groups:")
+        tell("\n".join(f"  {name}" for name in split))
+    elif options.verbose > 1:
+        say("No split instances found")
     state = GroupState(model, np.arange(len(cluster.nodes)))
     if options.print_instances:
         tell(f"\nInitial instance map:\n{instance_table(cluster.instances, cluster)}")
@@ -69,37 +73,16 @@ def inform(options: Parsed) -> int:
     return 0
 
 
-def _say_split(cluster: Snapshot, *, is_verbose: bool) -> None:
-    """Instances on nodes of different groups."""
-    split = split_instances(cluster)
-    if split:
-        say("Found instances belonging to multiple node groups:")
-        for name in split:
-            tell(f"  {name}")
-    elif is_verbose:
-        say("No split instances found")
-
-
 def _say_groups(cluster: Snapshot, model: ClusterModel) -> None:
     """How each group that has nodes stands."""
     rows = [["Group", "Nodes", "Instances", "Bad_Nodes", "Bad_Instances", "N+1", "Score"]]
     for index, group in enumerate(cluster.groups):
-        nodes = np.array([i for i, n in enumerate(cluster.nodes) if n.group == index], np.int64)
-        if not len(nodes):
+        if not (nodes := model.groups.get(index)):
             continue
-        state = GroupState(model, nodes)
+        state = GroupState(model, np.array(nodes, np.int64))
         bad, touched = count_bad(state)
-        rows.append(
-            [
-                group.name,
-                str(len(nodes)),
-                str(len(state.instances)),
-                str(bad),
-                str(touched),
-                str(not bad),
-                show(Score(state.resources, state.crowding).value),
-            ]
-        )
+        counts = map(str, (len(nodes), len(state.instances), bad, touched, not bad))
+        rows.append([group.name, *counts, show(Score(state.resources, state.crowding).value)])
     say("Node group information:")
     say(aligned(rows, (False, True, True, True, True, False, True), "  "))
 

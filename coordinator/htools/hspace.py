@@ -65,16 +65,18 @@ class _Run:
         self._template = options.disk_template or policy.disk_templates[0]
         self._is_pair = TRAITS[self._template].is_mirrored
         self._suffix = common_suffix(cluster)
-        self._exclusive = any(node.exclusive for node in cluster.nodes)
         model = ClusterModel(cluster, least_disk=options.min_disk)
         self._stuck: list[int] = []  # groups, found out where anybody wants to know
         if options.independent_groups or options.verbose > 3:
             self._stuck = [index for index in model.groups if self._is_stuck(model, index)]
         self._rules, self._is_hopeless = self._rules_for(model)
         self._start = Filling(model, self._rules)
-        self._initial = self._resources(self._start)
-        report = Machine if options.machine_readable else Human
-        self._report = report(self._initial, self._start.score(), is_exclusive=self._exclusive)
+        report, initial = (
+            Machine if options.machine_readable else Human,
+            Resources(self._start, cluster),
+        )
+        is_exclusive = any(node.exclusive for node in cluster.nodes)
+        self._report = report(initial, self._start.score(), is_exclusive=is_exclusive)
 
     def _rules_for(self, model: ClusterModel) -> tuple[Rules, bool]:
         """Which groups are open, which nodes count; and whether trying is of no use."""
@@ -128,21 +130,18 @@ class _Run:
             raise InvalidRequest("Empty list of specs received from the cluster")
         wanted = [self._demand(spec) for spec in largest]
         report.say_spec("Tiered (initial size)", "TSPEC_INI", wanted[0])
-        result = self._none_placed()
+        result = Filled(self._start, {})
         for one in wanted:
             result = self._filled(fill_in_tiers, result.filling, one)
         self._show(result, "Tiered allocation", "tiered")
-        report.say_tiered(result, self._resources(result.filling))
+        report.say_tiered(result, Resources(result.filling, self._cluster))
         one = self._demand(options.standard_alloc or policy.std)
         report.say_spec("Standard (fixed-size)", "SPEC", one)
         result = self._filled(fill, self._start, one)
         self._show(result, "Standard allocation", "standard")
-        report.say_standard(result, self._resources(result.filling))
+        report.say_standard(result, Resources(result.filling, self._cluster))
         report.say_end()
         return 0
-
-    def _none_placed(self) -> Filled:
-        return Filled(self._start, {Failure.N1: 1})
 
     def _check_candidates(self) -> None:
         if not self._start.has_candidates(pair=self._is_pair):
@@ -151,7 +150,7 @@ class _Run:
 
     def _filled(self, way: _Way, start: Filling, one: Instance) -> Filled:
         if self._is_hopeless:
-            return self._none_placed()
+            return Filled(self._start, {Failure.N1: 1})
         limit = self._options.max_length if self._options.max_length >= 0 else None
         return way(start, one, limit)
 
@@ -164,14 +163,9 @@ class _Run:
             path = Path(f"{self._options.save}.{ending}")
             write(path, format_cluster(self._after(result.filling)), "the cluster")
 
-    def _resources(self, filling: Filling) -> Resources:
-        return Resources(filling, self._cluster)
-
     def _demand(self, spec: Spec) -> Instance:
         """A running instance of that size; the spec tells the spindles of its one disk only."""
-        use = self._options.spindle_use
-        if use is None:
-            use = self._cluster.policy.std.spindle_use
+        use, standard = self._options.spindle_use, self._cluster.policy.std.spindle_use
         return Instance(
             name="new",
             template=self._template,
@@ -179,7 +173,7 @@ class _Run:
             vcpus=spec.cpu_count,
             disk=spec.disk_size,
             disks=(spec.disk_size,),
-            spindle_use=use,
+            spindle_use=standard if use is None else use,
             disk_spindles=spec.spindle_use,
         )
 

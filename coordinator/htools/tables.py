@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from common.record import Record
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.terms import WEIGHTS, Term
-from coordinator.allocator.snapshot import IS_RUNNING, NOWHERE, Instance, Node, Snapshot
+from coordinator.allocator.snapshot import IS_RUNNING, Instance, Node, Snapshot
 
 _PRECISE = Context(prec=400)  # the largest float has 309 digits before the point
 
@@ -178,19 +178,9 @@ def instance_table(instances: Sequence[Instance], cluster: Snapshot) -> str:
     header = ["F", "Name", "Pri_node", "Sec_node", "Auto_bal", "vcpu", "mem", "dsk"]
     rows = [[*header, "lCpu", "lMem", "lDsk", "lNet"]]
     for one in instances:
-        secondary = one.secondary
-        flag = "R" if one.status in IS_RUNNING else " "
-        rows.append(
-            [
-                flag,
-                one.name,
-                cluster.nodes[one.primary].name,
-                "" if secondary == NOWHERE else cluster.nodes[secondary].name,
-                "Y" if one.auto_balance else "N",
-                f"{one.vcpus:3d}",
-                f"{one.memory:5d}",
-                f"{one.disk // 1024:5d}",
-                *(f"{show(load, 3):>5}" for load in one.load),
-            ]
-        )
+        primary, secondary, *_ = *(cluster.nodes[home].name for home in one.homes), ""
+        flags = "R" if one.status in IS_RUNNING else " ", "Y" if one.auto_balance else "N"
+        sizes = (f"{one.vcpus:3d}", f"{one.memory:5d}", f"{one.disk // 1024:5d}")
+        loads = (f"{show(load, 3):>5}" for load in one.load)
+        rows.append([flags[0], one.name, primary, secondary, flags[1], *sizes, *loads])
     return aligned(rows, (False, False, False, False, False, *[True] * 7))

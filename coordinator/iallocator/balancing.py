@@ -6,6 +6,7 @@ largest number of moves, and ``group_name``; the answer has the form of one to n
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import merge
 
 import numpy as np
 
@@ -51,7 +52,8 @@ def balance(model: ClusterModel, request: BalanceCluster, options: Options) -> A
         nodes = tuple(node for node in move.after if node != NOWHERE)
         group = cluster.nodes[nodes[0]].group
         moved.append(moved_to(cluster, move.instance, nodes))
-        jobs.append(tuple(_job(opcodes_of(move, cluster), is_first=not jobs)))
+        first, *rest = opcodes_of(move, cluster)
+        jobs.append(({**first, "depends": [[-1, ["success"]]]} if jobs else first, *rest))
         after[move.instance] = nodes
         scores[group] = (scores.get(group, (step.before,))[0], move.score)
     scores_in_words = ", ".join(
@@ -75,20 +77,12 @@ def _groups(cluster: Snapshot, request: BalanceCluster) -> list[int]:
 def _best_first(model: ClusterModel, groups: list[int], options: Options) -> Iterator[Step]:
     """Merge the groups' moves, which keep their order within each group."""
     limits = Limits(ignore_soft_errors=options.ignore_soft_errors)
-    ways = [
+    ways = (
         _steps(Balance(model, np.array(members), limits))
         for group in groups
         if (members := model.groups.get(group))
-    ]
-    coming = {at: step for at, way in enumerate(ways) if (step := next(way, None))}
-    while coming:
-        best = max(coming, key=lambda at: coming[at].gain)
-        yield coming[best]
-        following = next(ways[best], None)
-        if following is None:
-            del coming[best]
-        else:
-            coming[best] = following
+    )
+    return merge(*ways, key=lambda step: -step.gain)
 
 
 def _steps(balancing: Balance) -> Iterator[Step]:
@@ -96,13 +90,6 @@ def _steps(balancing: Balance) -> Iterator[Step]:
     for move in balancing.moves():
         yield Step(move, before)
         before = move.score
-
-
-def _job(operations: list[Opcode], *, is_first: bool) -> list[Opcode]:
-    if is_first:
-        return operations
-    first, *rest = operations
-    return [{**first, "depends": [[-1, ["success"]]]}, *rest]
 
 
 def opcodes_of(move: Move, cluster: Snapshot) -> list[Opcode]:
