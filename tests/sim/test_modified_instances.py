@@ -16,6 +16,8 @@ from coordinator.operations.instance.startup import StartInstance
 from tests.sim.settings import WEB1, added, changed, create, removed
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.faults import Failing
+from tests.support.network import Trip
 
 
 def modify(**fields: Any) -> ModifyInstance:
@@ -205,6 +207,40 @@ def test_a_guest_uses_less_of_its_memory_while_it_runs_and_when_it_has_moved() -
         await cluster.run(modify(runtime_mem=64))
         await cluster.run(RebootInstance(instance_name=WEB1))
         assert await oper_ram(cluster) == 128
+
+    on_stopped_web1(play)
+
+
+def test_a_guest_has_its_memory_back_when_the_rest_of_a_change_fails() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        await cluster.run(modify(beparams={"maxmem": 128, "minmem": 32}))
+        await cluster.run(StartInstance(instance_name=WEB1))
+        await cluster.run(modify(runtime_mem=96))
+        left = iter([True])  # and not when it is undone
+
+        def plugs(trip: Trip) -> bool:
+            return trip.call.name == "instances.ensure_nics" and next(left, False)
+
+        cluster.network.faults.append(Failing(plugs))
+        with pytest.raises(NodeFailure, match="injected"):
+            await cluster.run(modify(runtime_mem=64, nics=(added(-1),), hotplug=True))
+        assert await oper_ram(cluster) == 96
+
+    on_stopped_web1(play)
+
+
+def test_memory_is_taken_from_no_guest_that_says_nothing_or_has_ended() -> None:
+    async def play(cluster: SimulatedCluster) -> None:
+        await cluster.run(modify(beparams={"maxmem": 128, "minmem": 32}))
+        await cluster.run(StartInstance(instance_name=WEB1))
+        uuid, guests = cluster.config.instance("web1").uuid, cluster.machines["beta"].guests
+        guests.hang(uuid)
+        with pytest.raises(Conflict, match="whether it runs is not known"):
+            await cluster.run(modify(runtime_mem=64))
+        guests.wake(uuid)
+        guests.crash(uuid)
+        with pytest.raises(Conflict, match="web1 does not run, so there is no memory"):
+            await cluster.run(modify(runtime_mem=64))
 
     on_stopped_web1(play)
 
