@@ -3,14 +3,15 @@
 A parameter is declared in the class of its hypervisor, and used by its driver on the node; command
 line, queries and checks derive from the declaration. ``pinned`` names those that a running guest
 keeps when it moves, whatever is configured by then and whatever its target would choose;
-``compared`` those that have to be as they were when it was started.
+``compared`` those that have to be as they were when it was started; ``newer`` those that nodes are
+not told of where they are empty, as an older one does not know them.
 """
 
 import hashlib
 from typing import ClassVar
 
 from common.errors import InvalidRequest
-from common.messages import Order, to_json
+from common.messages import Order, to_builtins, to_json
 from common.model.kvm import KvmParameters
 from common.model.kvm_words import MigrationMode, NicType
 from common.model.parameters import Layer, filled
@@ -21,6 +22,7 @@ class FakeParameters(Order):
 
     pinned: ClassVar[frozenset[str]] = frozenset()
     compared: ClassVar[frozenset[str]] = frozenset()
+    newer: ClassVar[frozenset[str]] = frozenset()
 
     migration_mode: MigrationMode = MigrationMode.LIVE
 
@@ -34,6 +36,12 @@ HYPERVISORS: dict[str, type[KvmParameters | FakeParameters]] = {
 def fingerprint(value: object) -> str:
     """Return what tells a parameter's value from others, without telling it."""
     return hashlib.sha256(to_json(value)).hexdigest()[:16]
+
+
+def told(parameters: KvmParameters | FakeParameters) -> Layer:
+    """Return filled parameters as nodes are told of them."""
+    every: Layer = to_builtins(parameters)
+    return {name: value for name, value in every.items() if value or name not in parameters.newer}
 
 
 def queues_of(parameters: Layer) -> int:
@@ -54,7 +62,9 @@ def check_hypervisor(name: str) -> None:
         raise InvalidRequest(f"There is no hypervisor “{name}”; known are {known}.")
 
 
-def hypervisor_parameters(hypervisor: str, *layers: Layer, what: str) -> Order:
+def hypervisor_parameters(
+    hypervisor: str, *layers: Layer, what: str
+) -> KvmParameters | FakeParameters:
     """Return the filled parameters of ``hypervisor``; see ``parameters.filled``.
 
     Raises:

@@ -19,6 +19,7 @@ class KvmParameters(KvmDeclared):
         "cdrom2_image_path", "cdrom_image_path", "initrd_path", "kernel_path", "kvm_extra",
         "spice_bind", "tpm", "usb_devices",
     })  # fmt: skip
+    newer: ClassVar[frozenset[str]] = frozenset({"tpm"})
 
     def __post_init__(self) -> None:
         check(self)

@@ -9,9 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.messages import to_builtins
 from common.model.disk import Disk
-from common.model.hypervisors import HYPERVISORS, check_hypervisor, queues_of
+from common.model.hypervisors import HYPERVISORS, check_hypervisor, queues_of, told
 from common.model.instance import Instance
 from common.model.kvm_checks import POOL
 from common.model.nic import Nic
@@ -113,10 +112,10 @@ def guest_spec(
         hvparams or {},
         what=f"the hypervisor parameters of {instance.name}",
     )
-    told = to_builtins(parameters)
-    if state := find_state(told.get("tpm", ""), disks):
-        told["tpm"] = state.uuid  # a node knows disks by nothing else
-    queues, here = queues_of(told), at or instance.primary_node
+    layer = told(parameters)
+    if state := find_state(layer.get("tpm", ""), disks):
+        layer["tpm"] = state.uuid  # a node knows disks by nothing else
+    queues, here = queues_of(layer), at or instance.primary_node
     return GuestSpec(
         id=instance.uuid,
         name=instance.name,
@@ -125,8 +124,8 @@ def guest_spec(
         vcpus=memory.vcpus,
         disks=tuple(disk_spec(config, instance, disk) for disk in disks),
         nics=tuple(replace(nic_spec(config, instance, nic, here), queues=queues) for nic in nics),
-        parameters=told,
-        users=config.cluster.uid_pool if told.get("security_model") == POOL else (),
+        parameters=layer,
+        users=config.cluster.uid_pool if layer.get("security_model") == POOL else (),
         port=instance.network_port,
     )
 

@@ -11,6 +11,7 @@ from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.reboot import RebootInstance
 from tests.sim.settings import WEB1, create, disk
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
@@ -62,6 +63,10 @@ def test_a_guest_moves_with_the_tpm_that_it_has_and_with_no_other() -> None:
             await cluster.run(ModifyInstance(instance_name=WEB1, hvparams={"tpm": "default"}))
             with pytest.raises(Conflict, match="other tpm since it was started"):
                 await cluster.run(MigrateInstance(instance_name=WEB1, target_node="gamma"))
+            await cluster.run(RebootInstance(instance_name=WEB1))
+            await cluster.run(ModifyInstance(instance_name=WEB1, hvparams=TPM))
+            with pytest.raises(Conflict, match="other tpm since it was started"):
+                await cluster.run(MigrateInstance(instance_name=WEB1, target_node="gamma"))
 
     simulate(scenario())
 
@@ -72,6 +77,8 @@ def test_a_tpm_without_a_disk_is_refused_before_anything_is_made_and_told_by_ver
             with pytest.raises(InvalidRequest, match="none of its disks has this name"):
                 await cluster.run(replace(create("web1", "beta"), hvparams=TPM))
             await cluster.run(create("web1", "beta"))
+            (guest,) = cluster.machines["beta"].guests._guests.values()
+            assert "tpm" not in guest.spec.parameters  # which an older node would refuse
             with pytest.raises(InvalidRequest, match="none of its disks has this name"):
                 await cluster.run(ModifyInstance(instance_name=WEB1, hvparams=TPM))
             with pytest.raises(InvalidRequest, match="The TPM of web1"):

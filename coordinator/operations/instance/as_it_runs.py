@@ -3,9 +3,16 @@
 from msgspec.structs import replace
 
 from common.errors import Conflict
-from common.messages import to_builtins
-from common.model.hypervisors import HYPERVISORS, fingerprint, hypervisor_parameters, queues_of
+from common.model.hypervisors import (
+    HYPERVISORS,
+    fingerprint,
+    hypervisor_parameters,
+    queues_of,
+    told,
+)
 from common.noderpc.instances import GuestReport, GuestSpec
+
+NOTHING = fingerprint("")  # of a parameter that its node was not told of
 
 
 def check_unchanged(guest: GuestSpec, found: GuestReport) -> None:
@@ -31,8 +38,8 @@ def check_unchanged(guest: GuestSpec, found: GuestReport) -> None:
     }
     kind = HYPERVISORS[guest.hypervisor]
     differs |= {
-        name: fingerprint(guest.parameters.get(name)) != found.compared[name]
-        for name in sorted(kind.compared & found.compared.keys())
+        name: fingerprint(guest.parameters.get(name, "")) != found.compared.get(name, NOTHING)
+        for name in sorted(kind.compared & (found.compared.keys() | kind.newer))
     }
     if changed := [what for what, does in differs.items() if does]:
         raise Conflict(
@@ -52,9 +59,7 @@ def as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
     names = HYPERVISORS[guest.hypervisor].pinned & found.pinned.keys()
     pinned = {name: found.pinned[name] for name in names}
     what = f"what its node tells of {guest.name}"
-    parameters = to_builtins(
-        hypervisor_parameters(guest.hypervisor, guest.parameters, pinned, what=what)
-    )
+    parameters = told(hypervisor_parameters(guest.hypervisor, guest.parameters, pinned, what=what))
     return replace(
         guest,
         parameters=parameters,

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from common.errors import Conflict, InvalidRequest
-from common.messages import to_builtins
 from common.model.hypervisors import fingerprint
+from common.model.hypervisors import told as told_of
 from common.model.kvm import KvmParameters
 from common.names import InstanceId, InstanceName, MiB, NicId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState
@@ -18,7 +18,7 @@ WEB1, NIC = InstanceId("web1"), NicId("nic")
 
 def guest(**parameters: Any) -> GuestSpec:
     nic = NicSpec(id=NIC, instance=WEB1, mac="aa:00:00:00:00:01", mode="bridged", link="br0")
-    filled = to_builtins(KvmParameters()) | parameters
+    filled = told_of(KvmParameters()) | parameters
     return GuestSpec(
         id=WEB1, name=InstanceName("web1"), hypervisor="kvm", memory=MiB(128), vcpus=1,
         nics=(nic,), parameters=filled,
