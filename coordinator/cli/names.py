@@ -20,3 +20,8 @@ def full_names(client: Client, what: str, words: Sequence[str], *, key: str = "n
     """
     rows = ask(client, what, [key], ["|", *(["==", key, word] for word in words)]).rows
     return list(dict.fromkeys(str(name) for ((_, name),) in rows))
+
+
+def all_names(client: Client, what: str) -> list[str]:
+    """Return the names of all objects of a kind, as "group"."""
+    return sorted(str(name) for ((_, name),) in ask(client, what, ["name"], None).rows)

@@ -9,7 +9,7 @@ from coordinator.cli.confirm import confirm
 from coordinator.cli.connection import connect
 from coordinator.cli.derive import add_fields, read_fields
 from coordinator.cli.job_options import add_job_options, common_fields
-from coordinator.cli.names import full_names
+from coordinator.cli.names import all_names, full_names
 from coordinator.cli.parser import Parser, add_ignored
 from coordinator.cli.refused import add_refused
 from coordinator.cli.run_jobs import run_jobs
@@ -33,6 +33,8 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
             names = getattr(options, entry.many)
             takes = operation.takes_reservations
             chosen = choose(client, _kind(entry), names, options.way, exist=asks, reserved=takes)
+        elif entry.every:
+            chosen = _of_every(client, entry, getattr(options, entry.every))
         fields = read_fields(operation, options) | (dict(entry.for_json) if options.json else {})
         if fields.get("os_type") == ASK:
             fields["os_type"] = select_os(client)
@@ -46,6 +48,13 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
                 confirm(question)
         _confirm(entry, chosen.names if chosen else fields.values(), chosen, options)
         return run_jobs(client, jobs, options, labels=chosen.names if chosen else ())
+
+
+def _of_every(client: Client, entry: Entry, words: Sequence[str]) -> Chosen:
+    """Return the objects that were named, or all there are."""
+    kind = entry.every.removesuffix("_name")
+    names = full_names(client, kind, words) if words else all_names(client, kind)
+    return Chosen(tuple(names), named=bool(words))
 
 
 def _is_sure(options: argparse.Namespace) -> bool:
@@ -69,7 +78,8 @@ def _jobs(
 ) -> list[list[dict[str, Any]]]:
     program = entry.command.partition(" ")[0]
     wire = {"OP_ID": entry.opcode, **fields, **common_fields(program, options)}
-    return [[wire]] if chosen is None else [[wire | {entry.many: name}] for name in chosen.names]
+    about = entry.many or entry.every
+    return [[wire]] if chosen is None else [[wire | {about: name}] for name in chosen.names]
 
 
 def _confirm(
@@ -91,7 +101,7 @@ def _confirm(
 def parser_for(name: str, operation: type[Operation[Any, Any]], entry: Entry) -> Parser:
     """Return the parser of an operation's command: its fields, and what all jobs have."""
     parser = Parser(name, (operation.__doc__ or "").strip())
-    add_fields(parser, operation, many=entry.many)
+    add_fields(parser, operation, many=entry.many or entry.every)
     if entry.many:
         add_selection(parser, _kind(entry))
     add_job_options(parser, verbose="verbose" not in operation.parameters())

@@ -18,6 +18,7 @@ class Entry(NamedTuple):
         help: what the command does, in the list of a program's commands.
         route: method and path of Ganeti's REST interface; ``{}`` holds the field that it names.
         many: the field of which the command takes several values, one job each.
+        every: likewise; where it is given none, all objects there are.
         confirm: asked first, unless told not to; ``{}`` is the object, or the objects.
         confirm_many: asked where several objects were chosen that nobody named.
         for_json: fields that ``--json`` sets besides.
@@ -31,6 +32,7 @@ class Entry(NamedTuple):
     help: str = ""
     route: str = ""
     many: str = ""
+    every: str = ""
     confirm: str = ""
     confirm_many: str = ""
     for_json: Mapping[str, bool] = {}
@@ -388,14 +390,16 @@ _ENTRIES = (
         "OP_NETWORK_CONNECT",
         "network.connect",
         command="gnt-network connect",
-        help="connect a group to a network",
+        help="connect groups to a network",
+        every="group_name",
         route="PUT /2/networks/{network_name}/connect",
     ),
     Entry(
         "OP_NETWORK_DISCONNECT",
         "network.disconnect",
         command="gnt-network disconnect",
-        help="disconnect a group from a network",
+        help="disconnect groups from a network",
+        every="group_name",
         route="PUT /2/networks/{network_name}/disconnect",
     ),
     Entry(

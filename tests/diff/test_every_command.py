@@ -120,6 +120,8 @@ gnt-job watch 2:
 gnt-network add --network 192.0.2.0/24 net:
 gnt-network add-tags net blue:
 gnt-network connect --nic-parameters mode=bridged,link=br0 net default:
+gnt-network disconnect net:
+gnt-network connect --nic-parameters mode=bridged,link=br0 net:
 gnt-network disconnect net default:
 gnt-network info net:
 gnt-network list:

@@ -38,7 +38,7 @@ class ConnectNetwork(Operation[None, ConnectionPlan], kw_only=True):
     """Say how the nodes of a group plug nics of a network in."""
 
     network_name: NetworkArgument
-    group_name: Annotated[str, argument("name of the group")]
+    group_name: Annotated[str, argument("name of the group; none: all of them")]
     network_mode: Annotated[
         NicMode | None,
         option("--mode", help="bridged, routed or openvswitch (as nics are by default)"),

@@ -24,7 +24,7 @@ class DisconnectNetwork(Operation[None, ConnectionPlan], kw_only=True):
     """Take a network away from a group none of whose instances is in it."""
 
     network_name: NetworkArgument
-    group_name: Annotated[str, argument("name of the group")]
+    group_name: Annotated[str, argument("name of the group; none: all of them")]
 
     def locks(self, config: Config, _: None) -> Wanted:
         network = config.get(NETWORK, self.network_name)

@@ -5,7 +5,10 @@ import io
 import pytest
 from msgspec.structs import replace
 
+from common.model.group import Group
 from common.model.instance import Instance, Reservation
+from common.names import GroupId, GroupName
+from coordinator.state.rows import Put
 from coordinator.state.state import state_of
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
@@ -101,6 +104,27 @@ def test_nodes_are_chosen(
     assert run(f"gnt-node modify -D yes --submit --force-multiple {words}").code == 0
     given = [(job[0]["node_name"], job[0]["drained"]) for job in coordinator.submitted]
     assert given == [(name, True) for name in chosen]
+
+
+@pytest.mark.parametrize(
+    ("words", "groups"),
+    [("lan", ["attic", "default"]), ("lan attic", ["attic"]),
+     ("lan default attic default", ["default", "attic"])],
+)  # fmt: skip
+def test_a_network_is_connected_to_the_groups_that_are_named_or_to_all(
+    run: Run, coordinator: ScriptedCoordinator, words: str, groups: list[str]
+) -> None:
+    coordinator.script_job()
+    attic = Group(uuid=GroupId("00000000-0000-4000-8000-00000000000b"), name=GroupName("attic"))
+    coordinator.source = source(state=STATE.apply([Put(attic)]))
+    for command in ("connect --link br7", "disconnect"):
+        coordinator.submitted.clear()
+        assert run(f"gnt-network {command} --submit {words}").code == 0
+        jobs = [(job[0]["network_name"], job[0]["group_name"]) for job in coordinator.submitted]
+        assert jobs == [("lan", group) for group in groups]
+    coordinator.submitted.clear()
+    assert "no group “atic”" in run("gnt-network disconnect --submit lan atic").err
+    assert coordinator.submitted == []
 
 
 def test_nodes_that_nobody_named_are_asked_about(
