@@ -353,7 +353,6 @@ _ENTRIES = (
         command="gnt-instance modify",
         help="change an instance's parameters, nics and disks",
         route="PUT /2/instances/{instance_name}/modify",
-        ignored=("--force-variant",),
     ),
     Entry(
         "OP_INSTANCE_SHUTDOWN",

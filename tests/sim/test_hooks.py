@@ -275,7 +275,7 @@ def test_scripts_are_told_no_secrets_and_nor_are_they_kept_with_the_job() -> Non
         put(cluster, "instance-modify-post.d")
         private = {"password": "xyzzy"}
         number = await cluster.submit(
-            ModifyInstance(instance_name=WEB1, os_name="debootstrap", osparams_private=private)
+            ModifyInstance(instance_name=WEB1, os_name="debian", osparams_private=private)
         )
         job = await cluster.finished(number)
         outcome(job)

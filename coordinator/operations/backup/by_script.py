@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.model.os_name import read_os_name
 from common.noderpc.copies import Compression
 from common.noderpc.operating_systems import OperatingSystems, ScriptOrder
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.steps.copies import Side
+from coordinator.operations.steps.definitions import find_definition
 from coordinator.operations.steps.script_copies import ScriptCopy
 from coordinator.operations.steps.scripts import Confidential, ScriptRun, complete
 
@@ -58,13 +58,12 @@ async def _has_script(cluster: Cluster, run: ScriptRun) -> bool:
     os, script = run.order.subject.os, run.order.script
     if not os:
         return False
-    name = read_os_name(os).definition
-    for each in await cluster.call(OperatingSystems, run.node).definitions():
-        if each.name == name:
-            if each.problem:
-                cluster.log(f"{run.node} cannot use the scripts of {name}: {each.problem}")
-            return not each.problem and script in each.scripts
-    return False
+    found = await find_definition(cluster, run.node, os)
+    if found is None:
+        return False
+    if found.problem:
+        cluster.log(f"{run.node} cannot use the scripts of {found.name}: {found.problem}")
+    return not found.problem and script in found.scripts
 
 
 def full_order(cluster: Cluster, copy: ScriptCopy, *given: Confidential) -> ScriptOrder:

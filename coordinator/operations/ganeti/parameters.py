@@ -49,7 +49,6 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_INSTANCE_REPLACE_DISKS": {"ignore_ipolicy": (True,)},  # as for FAILOVER
     "OP_INSTANCE_SET_PARAMS": {
         "force": (True,),  # it overrides a look at memory, which is taken when it is started
-        "force_variant": (True,),  # OS definitions are not looked at
     },
     "OP_INSTANCE_SHUTDOWN": {"admin_state_source": ("admin",)},
     "OP_NODE_ADD": {"node_setup": (True,)},  # the token proves who it is, and nothing goes over ssh

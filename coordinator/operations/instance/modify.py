@@ -21,6 +21,7 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
     ConflictsCheck,
+    ForceVariant,
     IgnorePolicy,
     InstanceArgument,
     PrivateOsParameters,
@@ -54,7 +55,8 @@ from coordinator.operations.specs import read_backend
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.changes import differing
 from coordinator.operations.steps.checks import find_guest, may_run
-from coordinator.operations.steps.scripts import lost_parameters
+from coordinator.operations.steps.definitions import check_is_there
+from coordinator.operations.steps.scripts import check_not_blacklisted, lost_parameters
 from coordinator.state.config import Config
 from coordinator.state.rows import Put, Update
 from coordinator.state.state import State
@@ -101,6 +103,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
     os_name: Annotated[
         str | None, option("-o", "--os-type", help="OS definition; nothing is installed")
     ] = None
+    force_variant: ForceVariant = False
     nics: Annotated[
         tuple[NicChange, ...],
         option(
@@ -208,6 +211,7 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         nics = changed_nics(cluster, before.name, nics_before, self.nics)
         after, conversion = with_port(cluster, self._changed(before, nics)), None
         self._check_os(after)
+        await self._check_os_is_there(cluster, node)
         if before.forthcoming:
             return await self._of_reserved(cluster, before, after, nics)
         if self.expires is not None:
@@ -347,6 +351,17 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         if not isinstance(self.osparams_private, str):
             read_parameters(self.osparams_private, what="the private parameters")
         read_parameters(after.osparams, what="the parameters of its operating system")
+
+    async def _check_os_is_there(self, cluster: Cluster, node: Node) -> None:
+        if not self.os_name:
+            return
+        check_not_blacklisted(cluster.config, self.os_name)
+        if node.offline:
+            cluster.log(
+                f"Node {node.name} is offline, so whether it has {self.os_name} was not looked at."
+            )
+            return
+        await check_is_there(cluster, node, self.os_name, may_be_unknown=self.force_variant)
 
     def _changed(self, present: Instance, nics: Sequence[Nic]) -> Instance:
         state = present.admin_state
