@@ -1,7 +1,7 @@
 """Files that the master puts in their places, where root of this node allows it.
 
-noded is root, so it writes only where root alone does: no directory on the way is a link, or can be
-written by others.
+noded is root, so it writes, and reads, only where root alone writes: no directory on the way is a
+link, or can be written by others.
 """
 
 import grp
@@ -40,6 +40,9 @@ class AllowedFiles:
     def get(self, path: str) -> KeptFile | None:
         """Return a file; see ``Remote.get``."""
         place = self._place(path)
+        if not place.parent.exists():
+            return None
+        _check_way(place, self._paths.root)
         with explaining(f"read {path}"):
             try:
                 descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

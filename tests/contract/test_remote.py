@@ -110,6 +110,25 @@ def test_nothing_is_put_where_others_could_have_changed_the_way(
     assert not list((root / "elsewhere").iterdir())
 
 
+def test_nothing_is_read_where_others_could_have_changed_the_way(
+    files: AllowedFiles, root: Path
+) -> None:
+    for directory in ("elsewhere", "etc/ceph/open"):
+        (root / directory).mkdir()
+        (root / directory / "file").write_bytes(b"of root alone")
+    (root / "etc/ceph/link").symlink_to(root / "elsewhere")
+    (root / "etc/ceph/open").chmod(0o777)
+    for path in ("/etc/ceph/link/file", "/etc/ceph/open/file"):
+        with pytest.raises(NodeFailure, match="root alone can write, and no link"):
+            files.get(path)
+        assert files.digest(path) == ""
+    assert files.get("/etc/ceph/none/file") is None
+    (root / "etc/ceph/open").chmod(0o755)
+    found = files.get("/etc/ceph/open/file")
+    assert found is not None
+    assert found.data == b"of root alone"
+
+
 def test_owner_and_size_are_looked_at_before_anything_is_written(
     files: AllowedFiles, root: Path
 ) -> None:
