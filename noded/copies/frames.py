@@ -55,8 +55,8 @@ class Welcome(Order):
     is whole, and as long as it writes nothing no chunks of zeros are sent, so as to be heard.
     """
 
-    size: int | None
-    begin: int
+    size: Annotated[int, Meta(ge=0)] | None
+    begin: Annotated[int, Meta(ge=0)]
 
 
 class Verdict(Order):

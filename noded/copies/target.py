@@ -8,6 +8,7 @@ from noded.copies import chunks
 from noded.copies.frames import Garbled
 from noded.images.contents import Contents
 
+MOST_BEYOND = 1 << 30  # bytes of zeros beyond a disk's end: volumes are rounded up to extents
 SYNC_EVERY = 256  # chunks, so that the end does not wait for all to be written
 
 
@@ -59,7 +60,17 @@ class Target:
     """A disk of which chunks are written, each checked against its sum first."""
 
     def __init__(self, disk: Contents, path: str, source_size: int) -> None:
-        """Fill a disk with ``source_size`` bytes; what it has beyond becomes zeros."""
+        """Fill a disk with ``source_size`` bytes; what it has beyond becomes zeros.
+
+        Raises:
+            NodeFailure: that is larger by far than the disk, whatever may be on it.
+        """
+        if source_size > disk.size + MOST_BEYOND:
+            raise NodeFailure(
+                f"The disk {path} has {disk.size} bytes, and the one that is copied is said to "
+                f"have {source_size}; make it larger.",
+                path=path,
+            )
         self._disk, self._path, self._source_size = disk, path, source_size
         self._size = disk.size
         self._syncing = ThreadPoolExecutor(1)

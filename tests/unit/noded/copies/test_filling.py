@@ -8,10 +8,11 @@ from threading import Thread
 
 import pytest
 
+from common.errors import GntError, InvalidRequest, NodeFailure
 from common.noderpc.copies import Compression
 from noded.copies.chunks import CHUNK, sum_of
 from noded.copies.filling import Filling
-from noded.copies.frames import Hello, Verdict
+from noded.copies.frames import NO_SUM, Frame, Hello, Kind, Verdict, Welcome
 from noded.copies.serving import Serving
 from noded.copies.source import Source
 from noded.copies.status import Status, read_status
@@ -34,6 +35,30 @@ class Wanted:
 def opened(path: Path, text: bytes = b"") -> int:
     path.write_bytes(text)
     return os.open(path, os.O_RDWR)
+
+
+@pytest.mark.parametrize(
+    ("size", "failure"),
+    [(1 << 60, NodeFailure), (-1, InvalidRequest)],  # years of zeros, and what is no size
+)
+def test_who_names_a_size_that_cannot_be_gets_nothing_written(
+    tmp_path: Path, size: int, failure: type[GntError]
+) -> None:
+    there = tmp_path / "there"
+    wanted = Wanted(
+        path=str(there), disk=opened(there, CHUNKS[0]), sums=opened(tmp_path / "sums"),
+        may_grow=False,
+    )  # fmt: skip
+    here, beyond = socket.socketpair()
+    with here, beyond:
+        ours, theirs = line_on(here), line_on(beyond)
+        theirs.say(Welcome(size=size, begin=0))
+        theirs.send(Frame(Kind.ZEROS, 0, 3, NO_SUM))
+        beyond.shutdown(socket.SHUT_WR)
+        with pytest.raises(failure):
+            Filling(wanted, Status(opened(tmp_path / "status")), "alpha").fill(ours, "secret")
+    assert there.read_bytes() == CHUNKS[0]
+    assert (tmp_path / "sums").read_bytes() == b""
 
 
 @pytest.mark.parametrize("may_grow", [False, True], ids=["a disk", "a dump"])

@@ -10,7 +10,7 @@ from common.errors import NodeFailure
 from noded.copies import chunks
 from noded.copies.chunks import CHUNK
 from noded.copies.frames import Garbled
-from noded.copies.target import Sums, Target
+from noded.copies.target import MOST_BEYOND, Sums, Target
 from noded.images.contents import Bytes
 
 DATA = b"data" * (CHUNK // 4)
@@ -48,6 +48,14 @@ def test_a_damaged_chunk_is_not_written(disk: Disk) -> None:
     with pytest.raises(Garbled, match="chunk 0 has arrived damaged"):
         disk.target(CHUNK).write(0, DATA[:-1] + b"?", chunks.sum_of(DATA), is_packed=False)
     assert disk.path.read_bytes() == bytes(CHUNK)
+
+
+def test_a_size_far_beyond_the_disks_is_refused_even_if_all_of_it_were_zeros(disk: Disk) -> None:
+    disk.resize(CHUNK)
+    assert disk.target(CHUNK + MOST_BEYOND).write_zeros(1, 2) == [chunks.ZERO_SUM] * 2
+    with pytest.raises(NodeFailure, match="is said to have 1125899906842624; make it larger"):
+        disk.target(1 << 50)
+    assert disk.path.stat().st_size == CHUNK
 
 
 def test_zeros_are_written_only_over_something_else(disk: Disk) -> None:
