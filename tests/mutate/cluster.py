@@ -76,7 +76,8 @@ CLUSTER = (
     Fault(
         "links followed", "nothing is put where others could have changed the way",
         "noded/remote/files.py",
-        "        _check_way(place, self._paths.root)\n", "",
+        "        user, group = _ids(file)\n        _check_way(place, self._paths.root)\n",
+        "        user, group = _ids(file)\n",
         (REMOTE,),
     ),
     Fault(
