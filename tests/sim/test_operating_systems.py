@@ -11,19 +11,23 @@ from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.messages import to_json
 from common.model.job import Status
 from common.model.template import DiskTemplate
-from common.names import InstanceName, JobId
-from common.noderpc.operating_systems import Script, ScriptOrder
+from common.names import InstanceName, JobId, NetworkName
+from common.noderpc.operating_systems import DefinitionReport, Script, ScriptOrder
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.os_settings import OsListing
+from coordinator.operations.devices import NicRequest
 from coordinator.operations.instance.activate_disks import ActivateDisks
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.reinstall import ReinstallInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.rename import RenameInstance
+from coordinator.operations.network.add import AddNetwork
+from coordinator.operations.network.connect import ConnectNetwork
+from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.os.diagnose import FIELDS, DiagnoseOperatingSystems
-from noded.operating_systems.fake import DEBIAN, NOOP
-from tests.sim.settings import WEB1, create
+from noded.operating_systems.fake import DEBIAN, NOOP, FakeOsDriver
+from tests.sim.settings import GAMMA, WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 
@@ -304,6 +308,78 @@ def test_what_runs_or_has_nothing_to_install_on_is_not_installed_anew() -> None:
                 await cluster.run(reinstalled())
             with pytest.raises(Conflict, match="web1 runs; stop it first"):
                 await cluster.run(reinstalled(os_type="noop"))
+
+    simulate(story())
+
+
+def test_an_operating_system_that_its_node_does_not_have_is_not_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def changed(os: str, *, force: bool = False) -> ModifyInstance:
+        return ModifyInstance(instance_name=WEB1, os_name=os, force_variant=force)
+
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(create(node="gamma", start=False))
+            for os, why in (
+                ("nope", "gamma has no operating system “nope”"),
+                ("debian+sid", "declares no variant “sid”, but stable, testing"),
+                ("noop+x", "declares no variant “x”, but none"),
+                ("../debian", "is no name of an operating system"),
+            ):
+                with pytest.raises(InvalidRequest, match=why):
+                    await cluster.run(changed(os))
+                assert cluster.config.instance("web1").os == ""
+            await cluster.run(changed("debian+sid", force=True))
+
+            async def broken(_: object) -> tuple[DefinitionReport, ...]:
+                return (DefinitionReport(name="noop", problem="It has no “create”."),)
+
+            monkeypatch.setattr(FakeOsDriver, "definitions", broken)
+            with pytest.raises(InvalidRequest, match="gamma cannot use noop: It has no"):
+                await cluster.run(changed("noop", force=True))
+            await cluster.run(ModifyCluster(blacklisted_os=((OsListing.ADD, "debian"),)))
+            with pytest.raises(Conflict, match="blacklisted"):
+                await cluster.run(changed("debian"))
+            assert cluster.config.instance("web1").os == "debian+sid"
+            await cluster.lose_power("gamma")
+            await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
+            job = await cluster.finished(await cluster.submit(changed("nope")))
+            assert job.status is Status.SUCCESS
+            assert "whether it has nope was not looked at" in str(job.ops[0].log)
+
+    simulate(story())
+
+
+def test_scripts_are_told_of_the_networks_that_nics_are_in() -> None:
+    async def story() -> None:
+        async with simulated_cluster() as cluster:
+            lan = NetworkName("lan")
+            for machine in cluster.machines.values():
+                machine.network.bridges.add("br7")
+            await cluster.run(
+                AddNetwork(
+                    network_name=lan, network="198.51.100.0/24", gateway="198.51.100.1",
+                    network6="2001:db8::/64", mac_prefix="aa:bb:cc", tags=("blue", "amber"),
+                )
+            )  # fmt: skip
+            await cluster.run(
+                ConnectNetwork(network_name=lan, group_name="default", network_link="br7")
+            )
+            seen: list[ScriptOrder] = []
+            cluster.machines["gamma"].operating_systems.watch = seen.append
+            nics = (NicRequest(), NicRequest(network=lan, ip="pool"))
+            await cluster.run(installed(nics=nics))
+            (network,) = cluster.config.networks.values()
+            assert seen[-1].subject.nic_networks == ({}, {
+                "NETWORK_NAME": "lan", "NETWORK_UUID": network.uuid,
+                "NETWORK_SUBNET": "198.51.100.0/24", "NETWORK_GATEWAY": "198.51.100.1",
+                "NETWORK_SUBNET6": "2001:db8::/64", "NETWORK_MAC_PREFIX": "aa:bb:cc",
+                "NETWORK_TAGS": "amber blue",
+            })  # fmt: skip
+            await cluster.run(RemoveInstance(instance_name=WEB1))
+            await cluster.run(installed())
+            assert b"nic_networks" not in to_json(seen[-1]), "older nodes would refuse it"
 
     simulate(story())
 
