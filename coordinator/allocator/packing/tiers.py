@@ -126,16 +126,18 @@ def _has_own_way(filling: Filling, demand: Instance) -> bool:
 
 def _steps(filling: Filling, demand: Instance, failure: Failure) -> int | None:
     """How many steps make it fit, as long as this failure is what stops it; None if none do."""
-    steps = 0
+    steps, might = 0, None  # the sizes of which is known that even the largest might fit
     while (one := shrunk(demand, failure, steps)) and shrunk(one, failure):
-        count = filling.count(one)
+        count, size = filling.count(one), filling.size_of(one)
         if count.remains and keeps_rules(filling, one):
             return steps
         if not count.failures[failure]:
             return None
-        alike = _steps_alike(filling, one, failure)
-        own_way = count.remains and _has_own_way(filling, one)
-        steps += _steps_refused(filling, one, failure, alike) if own_way else alike
+        more = _steps_alike(filling, one, failure)
+        if count.remains and _has_own_way(filling, one):
+            more = 1 if size == might else _steps_refused(filling, one, failure, more)
+            might = size if more == 1 else None
+        steps += more
     return None
 
 
