@@ -29,10 +29,8 @@ def fill(start: Filling, demand: Instance, limit: int | None) -> Filled:
             "Instances of this size fit without end: give them memory, processors or disk, or"
             " say how many are enough with --max-length."
         )
-    if demand.is_mirrored:
-        return _fill_pairs(start, demand, limit)
-    if start.rules.emptied is None:
-        return _fill_singles(start, demand, limit)
+    if demand.is_mirrored or start.rules.emptied is None:
+        return _fill_freely(start, demand, limit)
     return _fill_carefully(start, demand, limit)
 
 
@@ -43,58 +41,24 @@ def _has_no_end(start: Filling, demand: Instance) -> bool:
     return bool((room >= NO_LIMIT).any())
 
 
-def _fill_pairs(start: Filling, demand: Instance, limit: int | None) -> Filled:
-    refused = _refused(start, demand)
-    if refused is not None:
-        return refused
+def _fill_freely(start: Filling, demand: Instance, limit: int | None) -> Filled:
+    """Without a look at whether nodes can still be emptied."""
+    count = start.count(demand)
+    if not count.places:
+        return Filled(start, count.refused)
     nodes: list[tuple[int, ...]] = []
-    pairs = PairFill(
-        start.start, start.resources, start.promised, demand, start.candidates, start.crowding
-    )
+    places = PairFill(start, demand) if demand.is_mirrored else SingleFill(start, demand)
     while limit is None or len(nodes) < limit:
-        found = pairs.place()
+        found = places.place()
         if found is None:
             break
         nodes.append(found)
-    filling = start.after(demand, nodes, pairs.promised, pairs.location)
+    filling = start.after(demand, nodes)
     return Filled(filling, _failures(filling, demand))
-
-
-def _fill_singles(start: Filling, demand: Instance, limit: int | None) -> Filled:
-    """Without a look at whether nodes can still be emptied."""
-    refused = _refused(start, demand)
-    if refused is not None:
-        return refused
-    nodes: list[tuple[int, ...]] = []
-    singles = _singles(start, demand)
-    while limit is None or len(nodes) < limit:
-        node = next(singles.from_best(), None)
-        if node is None:
-            break
-        singles.put(node)
-        nodes.append((node,))
-    filling = _with_singles(start, demand, nodes)
-    return Filled(filling, _failures(filling, demand))
-
-
-def _with_singles(start: Filling, demand: Instance, nodes: list[tuple[int, ...]]) -> Filling:
-    return start.after(demand, nodes, start.promised, np.zeros_like(start.resources.memory))
-
-
-def _refused(start: Filling, demand: Instance) -> Filled | None:
-    """The result at once where nothing fits."""
-    count = start.count(demand)
-    return None if count.places else Filled(start, count.refused)
 
 
 def _failures(filling: Filling, demand: Instance) -> dict[Failure, int]:
     return dict(filling.count(demand).refused)
-
-
-def _singles(filling: Filling, demand: Instance) -> SingleFill:
-    return SingleFill(
-        filling.start, filling.resources, demand, filling.candidates, filling.crowding
-    )
 
 
 def _fill_carefully(start: Filling, demand: Instance, limit: int | None) -> Filled:
@@ -103,18 +67,18 @@ def _fill_carefully(start: Filling, demand: Instance, limit: int | None) -> Fill
     One that takes that away may be refused where it is best, but not elsewhere: from there on it is
     one by one.
     """
-    full = _fill_singles(start, demand, limit)
+    full = _fill_freely(start, demand, limit)
     if _stays_spare(full.filling):
         return full
     nodes = [one.nodes for one in full.filling.placed[len(start.placed) :]]
     good, bad = 0, len(nodes)
     while bad - good > 1:
         middle = (good + bad) // 2
-        if _stays_spare(_with_singles(start, demand, nodes[:middle])):
+        if _stays_spare(start.after(demand, nodes[:middle])):
             good = middle
         else:
             bad = middle
-    filling = _with_singles(start, demand, nodes[:good])
+    filling = start.after(demand, nodes[:good])
     return _fill_one_by_one(filling, demand, None if limit is None else limit - good)
 
 
@@ -128,7 +92,7 @@ def _stays_spare(filling: Filling) -> bool:
 def _fill_one_by_one(start: Filling, demand: Instance, limit: int | None) -> Filled:
     filling, left = start, limit
     while True:
-        singles, spare = _singles(filling, demand), _redundancy(filling, demand)
+        singles, spare = SingleFill(filling, demand), _redundancy(filling, demand)
         best, in_vain = None, 0
         for node in singles.from_best():
             if spare is None or spare.remains((node,)):
@@ -139,7 +103,7 @@ def _fill_one_by_one(start: Filling, demand: Instance, limit: int | None) -> Fil
             failures = _failures(filling, demand)
             failures[Failure.N1] += in_vain
             return Filled(filling, failures)
-        filling = _with_singles(filling, demand, [(best,)])
+        filling = filling.after(demand, [(best,)])
         left = None if left is None else left - 1
 
 

@@ -134,19 +134,19 @@ class Filling:
             self._initial = model, len(self.placed)
         return model
 
-    def after(
-        self, demand: Instance, nodes: list[tuple[int, ...]], promised: Ints, location: Ints
-    ) -> "Filling":
-        """With more instances.
-
-        ``nodes`` are those of each instance, primary first; ``promised`` is as it is then,
-        ``location`` what they add to each node's location score.
-        """
+    def after(self, demand: Instance, nodes: list[tuple[int, ...]]) -> "Filling":
+        """With more instances; ``nodes`` are those of each, primary first."""
         if not nodes:
             return self
         size = self.start.size
-        firsts = np.bincount([one[0] for one in nodes], minlength=size)
-        seconds = np.bincount([node for one in nodes for node in one[1:]], minlength=size)
+        location, promised = np.zeros(size, dtype=np.int64), self.promised
+        homes = np.array(nodes, dtype=np.int64).T
+        if len(homes) > 1:
+            promised = promised.copy()
+            np.add.at(promised, (homes[1], homes[0]), demand.reserved_memory)
+            np.add.at(location, homes[0], [self.start.shared_locations(*pair) for pair in nodes])
+        firsts = np.bincount(homes[0], minlength=size)
+        seconds = np.bincount(homes[1:].ravel(), minlength=size)
         other = copy(self)
         other.resources = _with(self.resources, demand, firsts, seconds, promised, location)
         other.promised = promised

@@ -12,38 +12,24 @@ Tables have a row per secondary and a column per primary.
 import numpy as np
 
 from coordinator.allocator.arrays import Bools, Floats, Ints, ints
-from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.terms import TOLERANCE, WEIGHTS, Term
+from coordinator.allocator.packing.filling import Filling
 from coordinator.allocator.packing.room import room_of_disks, room_of_primaries
 from coordinator.allocator.packing.standing import RESERVED, Figures
 from coordinator.allocator.snapshot import Instance
 
 
 class PairFill:
-    """The hot loop; ``place`` again and again, until it finds nothing.
+    """The hot loop; ``place`` again and again, until it finds nothing."""
 
-    Attributes:
-        location: per node of the cluster, location tags that what came shares with its secondary.
-        promised: row by secondary, column by primary: memory kept free; by node of the cluster.
-    """
-
-    def __init__(
-        self,
-        model: ClusterModel,
-        resources: NodeResources,
-        promised: Ints,
-        demand: Instance,
-        candidates: Ints,
-        crowding: int,
-    ) -> None:
+    def __init__(self, start: Filling, demand: Instance) -> None:
         self._demand, self._needed = demand, demand.reserved_memory
-        self.promised, self.location = promised.copy(), np.zeros(model.size, dtype=np.int64)
-        self._figures = Figures(resources, demand, crowding)
+        self._figures = Figures(start.resources, demand, start.crowding)
         # What has no room for its disks now gets none later.
-        candidates = candidates[room_of_disks(resources.at(candidates), demand) > 0]
-        a = resources.at(candidates)
-        self._nodes = candidates
+        has_room = room_of_disks(start.resources.at(start.candidates), demand) > 0
+        self._nodes = candidates = start.candidates[has_room]
+        self._promised = start.promised[np.ix_(candidates, candidates)]
+        model, a = start.start, start.resources.at(candidates)
         self._rows = np.searchsorted(self._figures.nodes, candidates)
         self._memory: list[int] = a.memory.tolist()
         self._next_memory: list[int] = a.next_memory.tolist()
@@ -84,8 +70,7 @@ class PairFill:
 
     def _prepare_tables(self, group: Ints) -> None:
         f, rows, size = self._figures, self._rows, len(self._rows)
-        promised = self.promised[np.ix_(self._nodes, self._nodes)]
-        self._kept = np.maximum(ints(self._reserved)[:, None], promised + self._needed)
+        self._kept = np.maximum(ints(self._reserved)[:, None], self._promised + self._needed)
         self._unit, self._old_share = f.memory_of(rows), f.now[rows, RESERVED]
         self._growth, self._shift = np.empty((size, size)), np.empty((size, size))
         self._fixed = np.empty((size, size))
@@ -209,19 +194,17 @@ class PairFill:
 
     def _put(self, first: int, second: int) -> None:
         needed, demand, ends = self._needed, self._demand, (first, second)
-        one, two = int(self._nodes[first]), int(self._nodes[second])
         kept = int(self._kept[second, first])
-        self.promised[two, one] += needed
+        self._promised[second, first] += needed
         self._reserved[second] = kept
         self._memory[first] -= demand.used_memory
         self._next_memory[first] -= demand.memory
         self._left[first] -= 1
         shared = 0 if self._shared is None else int(self._shared[ends])
-        self.location[one] += shared
         self._figures.put_primary(int(self._rows[first]))
         self._figures.put_secondary(int(self._rows[second]), kept, shared=shared)
         np.maximum(self._kept[second], kept, out=self._kept[second])
-        again = int(self.promised[two, one]) + needed
+        again = int(self._promised[second, first]) + needed
         if again > self._kept[second, first]:
             self._kept[second, first] = again
         self._old_share[second] = self._figures.now[self._rows[second], RESERVED]

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from coordinator.allocator.arrays import Floats, Ints, ints
-from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.terms import WEIGHTS, Term
+from coordinator.allocator.packing.filling import Filling
 from coordinator.allocator.packing.room import room_of_singles
 from coordinator.allocator.packing.standing import RESERVED, Figures
 from coordinator.allocator.rank import from_best
@@ -17,24 +16,16 @@ from coordinator.allocator.snapshot import Instance
 class SingleFill:
     """Nodes that fill up."""
 
-    def __init__(
-        self,
-        model: ClusterModel,
-        resources: NodeResources,
-        demand: Instance,
-        candidates: Ints,
-        crowding: int,
-    ) -> None:
-        self._demand = demand
-        self._figures = Figures(resources, demand, crowding)
-        self._nodes = candidates
-        self._rows = np.searchsorted(self._figures.nodes, candidates)
-        self.left: Ints = room_of_singles(resources.at(candidates), demand)
-        self.left[ints(model.forbidden(demand, candidates.tolist())) > 0] = 0
+    def __init__(self, start: Filling, demand: Instance) -> None:
+        self._figures = Figures(start.resources, demand, start.crowding)
+        self._nodes = nodes = start.candidates
+        self._rows = np.searchsorted(self._figures.nodes, nodes)
+        self._left: Ints = room_of_singles(start.resources.at(nodes), demand)
+        self._left[ints(start.start.forbidden(demand, nodes.tolist())) > 0] = 0
 
     def from_best(self) -> Iterator[int]:
         """Nodes that can take one more, the best first; among equals the last."""
-        open_ones = np.flatnonzero(self.left > 0)
+        open_ones = np.flatnonzero(self._left > 0)
         if not len(open_ones):
             return
         rows = self._rows[open_ones]
@@ -46,10 +37,15 @@ class SingleFill:
         for choice, _ in from_best(self._estimates(rows).tolist(), exact):
             yield int(self._nodes[open_ones[choice]])
 
-    def put(self, node: int) -> None:
+    def place(self) -> tuple[int] | None:
+        """Put one more instance on the best node; None if there is none."""
+        node = next(self.from_best(), None)
+        if node is None:
+            return None
         at = int(np.searchsorted(self._nodes, node))
-        self.left[at] -= 1
+        self._left[at] -= 1
         self._figures.put_primary(int(self._rows[at]))
+        return (node,)
 
     def _estimates(self, rows: Ints) -> Floats:
         f, n = self._figures, float(len(self._figures.nodes))
