@@ -5,7 +5,7 @@ instances, cluster tags, instance policies. Source: htools(1), section "Text bac
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from common.errors import InvalidRequest
 from common.model.allocation_policy import AllocationPolicy
@@ -15,6 +15,8 @@ from coordinator.allocator.policy import TEMPLATES, Bounds, InstancePolicy, Spec
 from coordinator.allocator.snapshot import NOWHERE, STATUSES, Group, Instance, Node, Snapshot
 from coordinator.htools.numbers import amount, real, whole
 from coordinator.iallocator.names import groups_named
+
+T = TypeVar("T")
 
 
 class _Column(Record):
@@ -35,8 +37,17 @@ class _Column(Record):
     usual: str | None = None
 
 
-def _list(text: str) -> tuple[str, ...]:
-    return tuple(text.split(",")) if text else ()
+def _list_of(read: Callable[[str], T], separator: str = ",") -> Callable[[str], tuple[T, ...]]:
+    def read_list(text: str) -> tuple[T, ...]:
+        found = []
+        for part in text.split(separator) if text else ():
+            try:
+                found.append(read(part))
+            except ValueError as error:
+                raise ValueError(f"has {part!r}, which {error}") from error
+        return tuple(found)
+
+    return read_list
 
 
 def _flag(text: str) -> bool:
@@ -45,36 +56,70 @@ def _flag(text: str) -> bool:
     return text == "Y"
 
 
-def _one_of(known: Collection[str]) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in known:
+def _one_of(known: Collection[T]) -> Callable[[str], T]:
+    by_name = {str(each): each for each in known}
+
+    def read(text: str) -> T:
+        if text not in by_name:
             raise ValueError("is unknown")
-        return text
+        return by_name[text]
 
     return read
+
+
+def _spec(text: str) -> Spec:
+    sizes = _list_of(whole)(text)
+    if len(sizes) < 6:
+        raise ValueError(f"has {len(sizes)} sizes instead of 6")
+    return Spec(*sizes[:6])
+
+
+def _bounds(text: str) -> tuple[Bounds, ...]:
+    specs = _list_of(_spec, ";")(text)
+    if len(specs) % 2:
+        raise ValueError("has a minimum without a maximum")
+    return tuple(map(Bounds, specs[::2], specs[1::2]))
 
 
 def _yes(value: bool) -> str:
     return "Y" if value else "N"
 
 
-_SIZES = (
-    _Column("total_memory", "total memory", amount, "{:.0f}".format),
+def _sizes(spec: Spec) -> str:
+    return ",".join(map(str, values_of(spec)))
+
+
+def _pairs(minmax: Sequence[Bounds]) -> str:
+    return ";".join(_sizes(spec) for bounds in minmax for spec in (bounds.min, bounds.max))
+
+
+_list, _joined, _rounded = _list_of(str), ",".join, "{:.0f}".format
+_GROUP = (
+    _Column("name", "name", str),
+    _Column("uuid", "UUID", str),
+    _Column("alloc_policy", "allocation policy", _one_of([*AllocationPolicy])),
+    _Column("tags", "tags", _list, _joined),
+    _Column("networks", "networks", _list, _joined, ""),
+)
+_NODE = (
+    _Column("name", "name", str),
+    _Column("total_memory", "total memory", amount, _rounded),
     _Column("own_memory", "memory for itself", whole),
     _Column("free_memory", "free memory", whole),
-    _Column("total_disk", "total disk", amount, "{:.0f}".format),
+    _Column("total_disk", "total disk", amount, _rounded),
     _Column("free_disk", "free disk", whole),
-    _Column("total_cpus", "processors", amount, "{:.0f}".format),
-)
-_MORE_OF_NODES = (
+    _Column("total_cpus", "processors", amount, _rounded),
+    _Column("flag", "state", str),
+    _Column("group", "group", str),
     _Column("spindles", "spindles", whole, str, "1"),
-    _Column("tags", "tags", _list, ",".join, ""),
+    _Column("tags", "tags", _list, _joined, ""),
     _Column("exclusive", "exclusive storage", _flag, _yes, "N"),
     _Column("free_spindles", "free spindles", whole, str, "0"),
     _Column("own_cpus", "processors for itself", whole, str, "1"),
     _Column("speed", "processor speed", amount, str, "1.0"),
 )
 _INSTANCE = (
+    _Column("name", "name", str),
     _Column("memory", "memory", whole),
     _Column("disk", "disk", whole),
     _Column("vcpus", "processors", whole),
@@ -83,7 +128,7 @@ _INSTANCE = (
     _Column("primary", "primary node", str),
     _Column("secondary", "secondary node", str),
     _Column("template", "disk template", _one_of(TEMPLATES)),
-    _Column("tags", "tags", _list, ",".join),
+    _Column("tags", "tags", _list, _joined),
     _Column("spindle_use", "spindle use", whole, str, "1"),
     _Column(
         "disk_spindles",
@@ -94,8 +139,14 @@ _INSTANCE = (
     ),
     _Column("forthcoming", "forthcoming", _flag, _yes, "N"),
 )
-
-_HOMES = slice(5, 7)  # of these, its nodes
+_POLICY = (
+    _Column("owner", "group", str),
+    _Column("std", "standard size", _spec, _sizes),
+    _Column("minmax", "bounds", _bounds, _pairs),
+    _Column("disk_templates", "disk templates", _list_of(_one_of(TEMPLATES)), _joined),
+    _Column("vcpu_ratio", "processor ratio", real),
+    _Column("spindle_ratio", "spindle ratio", real),
+)
 
 
 def parse_cluster(text: str) -> Snapshot:
@@ -109,14 +160,15 @@ def parse_cluster(text: str) -> Snapshot:
         raise InvalidRequest(
             f"Invalid format of the input file: {len(sections)} sections instead of 4 or more."
         )
-    groups = [_group(line) for line in sections[0]]
+    groups = [Group(**_read("group", _GROUP, line)) for line in sections[0]]
     group_index = {group.uuid: index for index, group in enumerate(groups)}
     nodes = [_node(line, group_index) for line in sections[1]]
     node_index = {node.name: index for index, node in enumerate(nodes)}
     instances = [_instance(line, node_index) for line in sections[2]]
     policy = InstancePolicy()
     for line in sections[4] if len(sections) > 4 else ():
-        owner, found = _policy(line)
+        values = _read("policy of", _POLICY, line)
+        owner, found = values.pop("owner"), InstancePolicy(**values)
         if owner:
             index = _owner(owner, groups)
             groups[index] = replace(groups[index], policy=found)
@@ -149,35 +201,22 @@ def _sections(text: str) -> list[list[str]]:
     return sections
 
 
-def _group(line: str) -> Group:
-    name, uuid, policy, tags, *rest = _fields(line, "group", 4)
-    try:
-        alloc_policy = AllocationPolicy(policy)
-    except ValueError as error:
-        raise InvalidRequest(f"Group {name} has no allocation policy {policy!r}.") from error
-    networks = _list(rest[0]) if rest else ()
-    return Group(
-        name=name, uuid=uuid, alloc_policy=alloc_policy, tags=_list(tags), networks=networks
-    )
-
-
 def _node(line: str, groups: Mapping[str, int]) -> Node:
-    name, *fields = _fields(line, "node", 9)
-    sizes, (flag, group), more = fields[:6], fields[6:8], fields[8:]
+    name, *texts = _fields("node", _NODE, line)
+    group = texts[7]
     if group not in groups:
         raise InvalidRequest(f"Unknown group {group!r} for node {name}.")
-    if "?" in sizes:  # then nothing else of the line counts
+    if "?" in texts[:6]:  # then nothing else of the line counts
         return Node(name=name, group=groups[group], offline=True, spindles=0)
-    values = _read((*_SIZES, *_MORE_OF_NODES), (*sizes, *more), f"node {name}")
-    return Node(
-        name=name, group=groups[group], offline=flag == "Y", is_master=flag == "M", **values
-    )
+    values = _read("node", _NODE, line)
+    flag = values.pop("flag")
+    is_master, values["group"] = flag == "M", groups[group]
+    return Node(offline=flag == "Y", is_master=is_master, **values)
 
 
 def _instance(line: str, nodes: Mapping[str, int]) -> Instance:
-    name, *fields = _fields(line, "instance", 10)
-    values = _read(_INSTANCE, fields, f"instance {name}")
-    primary, secondary = values["primary"], values["secondary"]
+    values = _read("instance", _INSTANCE, line)
+    name, primary, secondary = values["name"], values["primary"], values["secondary"]
     for home in (primary, secondary):
         if home not in nodes and not (home == "" and home is secondary):
             raise InvalidRequest(f"Unknown node {home!r} for instance {name}.")
@@ -185,106 +224,57 @@ def _instance(line: str, nodes: Mapping[str, int]) -> Instance:
         raise InvalidRequest(f"Instance {name} has same primary and secondary node - {primary}.")
     values["primary"] = nodes[primary]
     values["secondary"] = nodes[secondary] if secondary else NOWHERE
-    return Instance(name=name, disks=(values["disk"],), **values)
+    return Instance(disks=(values["disk"],), **values)
 
 
-def _policy(line: str) -> tuple[str, InstancePolicy]:
-    owner, std, minmax, templates, vcpu_ratio, spindle_ratio = _fields(line, "policy", 6)[:6]
-    what = f"policy of {owner or 'the cluster'}"
-    bounds = [_spec(part, what) for part in (minmax.split(";") if minmax else ())]
-    if len(bounds) % 2:
-        raise InvalidRequest(f"The {what} has a minimum without a maximum.")
-    allowed = _list(templates)
-    unknown = [template for template in allowed if template not in TEMPLATES]
-    if unknown:
-        raise InvalidRequest(f"The {what} has an unknown disk template {unknown[0]!r}.")
-    return owner, InstancePolicy(
-        minmax=tuple(map(Bounds, bounds[::2], bounds[1::2])),
-        std=_spec(std, what),
-        disk_templates=allowed,
-        vcpu_ratio=_value(vcpu_ratio, real, f"processor ratio in the {what}"),
-        spindle_ratio=_value(spindle_ratio, real, f"spindle ratio in the {what}"),
-    )
-
-
-def _spec(text: str, what: str) -> Spec:
-    parts = text.split(",")
-    if len(parts) < 6:
-        raise InvalidRequest(f"The {what} has {len(parts)} sizes in {text!r} instead of 6.")
-    return Spec(*(_value(part, whole, f"sizes in the {what}") for part in parts[:6]))
-
-
-def _fields(line: str, kind: str, least: int) -> list[str]:
+def _fields(kind: str, columns: Sequence[_Column], line: str) -> list[str]:
+    """Split a line; the last of its fields may be missing."""
     fields = line.split("|")
-    if len(fields) < least:
+    if len(fields) < sum(column.usual is None for column in columns):
         raise InvalidRequest(f"Invalid/incomplete {kind} data: {line!r}.")
-    return fields
+    return [*fields, *(column.usual or "" for column in columns[len(fields) :])]
 
 
-def _read(columns: Sequence[_Column], texts: Sequence[str], whose: str) -> dict[str, Any]:
-    """Read fields, of which the last ones may be missing."""
-    usual = [column.usual or "" for column in columns[len(texts) :]]
-    values = {}
-    for column, text in zip(columns, (*texts, *usual), strict=False):
+def _read(kind: str, columns: Sequence[_Column], line: str) -> dict[str, Any]:
+    """Read a line, whose first field is a name."""
+    fields, values = _fields(kind, columns, line), {}
+    for column, text in zip(columns, fields, strict=False):
         try:
             values[column.name] = column.read(text)
         except ValueError as error:
-            raise _unreadable(f"{column.what} of {whose}", text, error) from error
+            owner = f"{kind} {fields[0] or 'the cluster'}"
+            raise InvalidRequest(
+                f"Cannot read the {column.what} of {owner}: {text!r} {error}."
+            ) from error
     return values
-
-
-def _value(text: str, read: Callable[[str], Any], what: str) -> Any:
-    try:
-        return read(text)
-    except ValueError as error:
-        raise _unreadable(what, text, error) from error
-
-
-def _unreadable(what: str, text: str, why: ValueError) -> InvalidRequest:
-    return InvalidRequest(f"Cannot read the {what}: {text!r} {why}.")
 
 
 def format_cluster(cluster: Snapshot) -> str:
     """Write a cluster; reading it gives the same one."""
     owners = [("", cluster.policy), *((group.name, group.policy) for group in cluster.groups)]
     sections: Sequence[Iterable[str]] = (
-        map(_group_line, cluster.groups),
+        (_line(_GROUP, group) for group in cluster.groups),
         (_node_line(node, cluster) for node in cluster.nodes),
         (_instance_line(instance, cluster) for instance in cluster.instances),
         cluster.tags,
-        (_policy_line(owner, policy) for owner, policy in owners),
+        (_line(_POLICY, policy, owner=owner) for owner, policy in owners),
     )
     return "\n".join("".join(f"{line}\n" for line in section) for section in sections)
 
 
-def _group_line(group: Group) -> str:
-    lists = (",".join(group.tags), ",".join(group.networks))
-    return "|".join((group.name, group.uuid, str(group.alloc_policy), *lists))
-
-
 def _node_line(node: Node, cluster: Snapshot) -> str:
     flag = "Y" if not node.is_usable else "M" if node.is_master else "N"
-    group = cluster.groups[node.group].uuid
-    sizes, more = _shown(_SIZES, node), _shown(_MORE_OF_NODES, node)
-    return "|".join((node.name, *sizes, flag, group, *more))
+    return _line(_NODE, node, flag=flag, group=cluster.groups[node.group].uuid)
 
 
 def _instance_line(instance: Instance, cluster: Snapshot) -> str:
-    names = [cluster.nodes[home].name for home in instance.homes]
-    texts = _shown(_INSTANCE, instance)
-    texts[_HOMES] = *names, *[""] * (2 - len(names))
-    return "|".join((instance.name, *texts))
+    primary, secondary, *_ = *(cluster.nodes[home].name for home in instance.homes), "", ""
+    return _line(_INSTANCE, instance, primary=primary, secondary=secondary)
 
 
-def _shown(columns: Iterable[_Column], row: Node | Instance) -> list[str]:
-    return [column.show(getattr(row, column.name)) for column in columns]
-
-
-def _policy_line(owner: str, policy: InstancePolicy) -> str:
-    bounds = ";".join(_spec_text(b) for pair in policy.minmax for b in (pair.min, pair.max))
-    templates, ratios = ",".join(policy.disk_templates), (policy.vcpu_ratio, policy.spindle_ratio)
-    return "|".join((owner, _spec_text(policy.std), bounds, templates, *map(str, ratios)))
-
-
-def _spec_text(spec: Spec) -> str:
-    return ",".join(map(str, values_of(spec)))
+def _line(columns: Sequence[_Column], row: Any, **told: str) -> str:
+    """Write the fields of a row, but those that are ``told``."""
+    return "|".join(
+        told[column.name] if column.name in told else column.show(getattr(row, column.name))
+        for column in columns
+    )
