@@ -110,6 +110,11 @@ class Paths:
         return self.settings / "guests"
 
     @property
+    def kvm_ifup(self) -> Path:
+        """What is run for each nic of a guest that starts."""
+        return self.settings / "kvm-ifup-custom"
+
+    @property
     def hooks(self) -> Path:
         """What is run before and after operations."""
         return self.settings / "hooks"

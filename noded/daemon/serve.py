@@ -182,6 +182,7 @@ def _drivers(
                 identity=paths.identity,
                 address=address,
                 rules=paths.guest_rules,
+                ifup=paths.kvm_ifup,
                 open_disk=storages.open,
             )
         ),

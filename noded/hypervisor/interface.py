@@ -29,6 +29,7 @@ class Surroundings(NamedTuple):
     identity: Path  # where the node's key is, which no guest gets
     address: str  # IP address at which guests that move here are received
     rules: Path  # where root of this node says what guests may be given
+    ifup: Path  # root's script that sets up taps, if there is one
     open_disk: OpenDisk  # where their disks come from
 
 

@@ -81,6 +81,7 @@ def test_guest_lives_and_leaves_nothing(root: Path) -> None:
                 identity=root / "none",
                 address="127.0.0.1",
                 rules=root / "no-rules",
+                ifup=root / "no-script",
                 open_disk=storage.open,
             )
         )

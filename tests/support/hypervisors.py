@@ -123,6 +123,7 @@ class KvmRig:
         root.chmod(PASSABLE)
         self.rules = root / "rules"
         self.rules.write_text(f"image {root}\n")
+        self.ifup = root / "kvm-ifup-custom"
         self.image = root / "0.img"
         make_disk(self.image)
         directories = Directories(local=str(root))
@@ -139,6 +140,7 @@ class KvmRig:
                 identity=self.root / node,
                 address=ADDRESSES[node],
                 rules=self.rules,
+                ifup=self.ifup,
                 open_disk=partial(self._open, node),
             )
         )

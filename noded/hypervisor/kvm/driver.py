@@ -17,6 +17,7 @@ from noded.hypervisor.kvm.arrivals import Arrivals
 from noded.hypervisor.kvm.disk_plugging import settle_disks
 from noded.hypervisor.kvm.guests import Guests, name_of
 from noded.hypervisor.kvm.home import homes
+from noded.hypervisor.kvm.ifup import Ifup
 from noded.hypervisor.kvm.launch import Launcher
 from noded.hypervisor.kvm.lives import Lives
 from noded.hypervisor.kvm.memory import set_memory
@@ -36,6 +37,7 @@ class KvmHypervisor:
     def __init__(self, node: Surroundings) -> None:
         """Keep each guest in a directory of its own."""
         self._open_disk = node.open_disk
+        self._ifup = Ifup(node.ifup)
         self._background = Background()
         self._guests = Guests(node.instances, self._background)
         self._accelerators = Accelerators(node.instances.parent / "accelerator.json")
@@ -44,6 +46,7 @@ class KvmHypervisor:
             self._accelerators,
             rules=node.rules,
             open_disk=node.open_disk,
+            ifup=self._ifup,
             never=(node.identity,),
         )
         arrivals = Arrivals(node.address, self._background)
@@ -95,7 +98,7 @@ class KvmHypervisor:
         home = self._guests.home(guest.id)
         async with self._guests.turns.of(guest.id):
             if parameters := await self._guests.as_it_runs(home, guest, "nics"):
-                await settle_nics(home, guest, taps, parameters)
+                await settle_nics(home, guest, taps, parameters, self._ifup)
 
     async def set_memory(self, instance: InstanceId, memory: MiB) -> None:
         home = self._guests.home(instance)

@@ -23,6 +23,7 @@ from noded.hypervisor.kvm.firmware_files import check_firmware
 from noded.hypervisor.kvm.guest_parameters import parameters_of
 from noded.hypervisor.kvm.handing_over import Resources, find_program, hand_over, huge_page
 from noded.hypervisor.kvm.home import Home, Record, homes
+from noded.hypervisor.kvm.ifup import Ifup
 from noded.hypervisor.kvm.processors import check_processors, pinning
 from noded.hypervisor.kvm.tpm import Tpm, check_tpm
 from noded.hypervisor.kvm.user import find_user, run_as, users_of
@@ -50,6 +51,7 @@ class Launcher:
         *,
         rules: Path,
         open_disk: OpenDisk,
+        ifup: Ifup,
         never: tuple[Path, ...],
     ) -> None:
         """Start guests whose directories are below ``instances``.
@@ -59,11 +61,13 @@ class Launcher:
             accelerators: of this node.
             rules: where root of this node says what guests may be given.
             open_disk: where their disks come from.
+            ifup: sets up their taps.
             never: directories of which nothing is given to a guest, whatever the rules say.
         """
         self._instances = instances
         self._accelerators = accelerators
         self._resources = Resources(rules, never, open_disk)
+        self._ifup = ifup
         self._choosing = asyncio.Lock()  # a user, until it is written down
 
     async def check_startable(self, guest: GuestSpec) -> Accelerator:
@@ -91,6 +95,7 @@ class Launcher:
             await in_thread(huge_page, guest, parameters)
             check_extra(rules, parameters.kvm_extra)
             check_tpm(guest, parameters)
+            await self._ifup.check()
             users_of(guest, parameters, rules)
             check_firmware(parameters.firmware)
             if parameters.spice_bind and not guest.port:
@@ -145,6 +150,7 @@ class Launcher:
             with _about(guest), contextlib.ExitStack() as ours:  # QEMU has copies of its own
                 passwords = await in_thread(self._find_passwords, guest)
                 record = await self._settle(home, guest, accelerator, receives, paused)
+                await self._ifup.run(guest, dict(enumerate(taps)))
                 prepared = await in_thread(
                     hand_over, self._resources, ours, home, guest, taps, record
                 )

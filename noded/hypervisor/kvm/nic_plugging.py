@@ -18,6 +18,7 @@ from common.noderpc.network import NicSpec
 from noded.hypervisor.kvm import nic_devices
 from noded.hypervisor.kvm.commands import machine_of
 from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.ifup import Ifup
 from noded.hypervisor.kvm.letting_go import ask_to_let_go, devices, still_has
 from noded.hypervisor.kvm.monitor import CommandRefused, Monitor, monitor
 from noded.hypervisor.kvm.nic_devices import Named, Tap, backend_name, device_name
@@ -27,7 +28,7 @@ from noded.system.threads import in_thread
 
 
 async def settle_nics(
-    home: Home, guest: GuestSpec, taps: tuple[str, ...], parameters: KvmParameters
+    home: Home, guest: GuestSpec, taps: tuple[str, ...], parameters: KvmParameters, ifup: Ifup
 ) -> None:
     """Have a guest that answers know its nics, and no others; see ``Hypervisor.ensure_nics``.
 
@@ -36,6 +37,7 @@ async def settle_nics(
         guest: with the nics that it is to have.
         taps: in their order.
         parameters: with which the guest runs.
+        ifup: sets up their taps.
     """
     record = home.record()
     if record is None or record.nic_slots is None:
@@ -47,8 +49,16 @@ async def settle_nics(
     async with monitor(home.qmp_socket, guest.name) as session:
         plugging = _Plugging(session, home, guest.name, parameters)
         await plugging.take_out(await plugging.unlike({nic.id: nic for nic in guest.nics}))
-        for nic, tap in zip(guest.nics, taps, strict=True):
-            await plugging.put_in(nic, tap)
+        lacking = {
+            index: tap
+            for index, (nic, tap) in enumerate(zip(guest.nics, taps, strict=True))
+            if await plugging.lacks(nic)
+        }
+    await ifup.run(guest, lacking)  # while others may ask QEMU
+    async with monitor(home.qmp_socket, guest.name) as session:
+        plugging = _Plugging(session, home, guest.name, parameters)
+        for index, tap in lacking.items():
+            await plugging.put_in(guest.nics[index], tap)
 
 
 class _Plugging:
@@ -85,6 +95,11 @@ class _Plugging:
         if kept := [nic for nic, slot in slots.items() if device_name(slot) in left]:
             raise NodeFailure(still_has(self._name, kept, what="nic"), instance=self._name)
 
+    async def lacks(self, nic: NicSpec) -> bool:
+        """Tell whether the guest has not got a nic."""
+        slot = nic_slots([nic.id], self._slots())[nic.id]
+        return device_name(slot) not in await devices(self._session)
+
     async def put_in(self, nic: NicSpec, tap: str) -> None:
         """Plug a nic in that the guest lacks.
 
@@ -93,8 +108,6 @@ class _Plugging:
         """
         slots = nic_slots([nic.id], self._slots())
         slot = slots[nic.id]
-        if device_name(slot) in await devices(self._session):
-            return
         await self._unplug(slot)  # what is left of a try that was cut off holds the tap
         taken = await in_thread(
             lambda: take_tap(tap, queues=nic.queues, vhost=self._parameters.vhost_net)
