@@ -7,14 +7,13 @@ record saying that it has to be settled where it is.
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
-from enum import StrEnum
 from itertools import product
 
 import pytest
 
 from common.errors import Conflict
 from common.model.job import Status
-from common.names import InstanceId, InstanceName, JobId
+from common.names import InstanceId, InstanceName
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.reboot import RebootInstance, RebootType
@@ -23,25 +22,14 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from noded.hypervisor.fake_guest import Phase
+from tests.sim.mishaps import Mishap, befall, never_twice, reaches
 from tests.sim.settings import BETA, GAMMA, WEB1, create
 from tests.support.clock import simulate
-from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.cluster import simulated_cluster
 from tests.support.seeds import is_thorough, seeds
 
 SOURCE, TARGET = "beta", "gamma"
-LOOK_EVERY_S = 0.01
-CLOSELY_S, SELDOM_S = 10.0, 0.5  # for how long, and how often afterwards
-HANGS_S = 100.0  # longer than anybody waits for an answer, or for a transfer that stands still
 AFTER_ALL_S = 300.0
-
-
-class Mishap(StrEnum):
-    NONE = "fine"
-    HANGS = "hangs"
-    BLINKS = "hangs for a moment"
-    LOSES_POWER = "loses power"
-    NODED = "loses its noded"
-    CUT_OFF = "is cut off"
 
 
 def pairs() -> Iterator[tuple[Phase, Mishap, Mishap]]:
@@ -70,12 +58,12 @@ async def _move_and_settle(phase: Phase, source: Mishap, target: Mishap) -> None
         await cluster.run(create("web1", SOURCE))
         uuid = InstanceId(cluster.config.instance("web1").uuid)
         guests = {name: machine.guests for name, machine in cluster.machines.items()}
-        watcher = asyncio.ensure_future(_never_twice(cluster))
+        watcher = asyncio.ensure_future(never_twice(cluster))
         number = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node=TARGET))
-        await _reaches(cluster, number, phase)
+        await reaches(cluster, SOURCE, number, phase)
         async with asyncio.TaskGroup() as mishaps:
-            mishaps.create_task(_befall(cluster, SOURCE, source))
-            mishaps.create_task(_befall(cluster, TARGET, target))
+            mishaps.create_task(befall(cluster, SOURCE, source))
+            mishaps.create_task(befall(cluster, TARGET, target))
             job = await cluster.finished(number)
         told = "; ".join(str(op.failure) for op in job.ops)
         await asyncio.sleep(AFTER_ALL_S)
@@ -107,7 +95,7 @@ def test_instance_is_not_started_while_it_may_be_on_a_node_that_cannot_be_asked(
             await cluster.run(create("web1", SOURCE))
             uuid = InstanceId(cluster.config.instance("web1").uuid)
             number = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node=TARGET))
-            await _reaches(cluster, number, Phase.SWITCHING)
+            await reaches(cluster, SOURCE, number, Phase.SWITCHING)
             cluster.network.isolate(TARGET)
             await cluster.lose_power(SOURCE)
             job = await cluster.finished(number)
@@ -159,7 +147,7 @@ def test_shutdown_ends_an_instance_wherever_it_may_be() -> None:
             await cluster.run(create("web1", SOURCE))
             uuid = InstanceId(cluster.config.instance("web1").uuid)
             number = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node=TARGET))
-            await _reaches(cluster, number, Phase.MEMORY)
+            await reaches(cluster, SOURCE, number, Phase.MEMORY)
             cluster.machines[SOURCE].guests.hang(uuid)
             job = await cluster.finished(number)
             assert job.status is Status.ERROR
@@ -192,48 +180,3 @@ def test_node_that_comes_back_is_cleared_of_guests_that_ended_there() -> None:
             assert machine.guests.lives(uuids[1])
 
     simulate(scenario())
-
-
-async def _reaches(cluster: SimulatedCluster, number: JobId, phase: Phase) -> None:
-    """Return when a move has come so far, or is over: its last step takes but a moment."""
-    uuid, guests = cluster.config.instance("web1").uuid, cluster.machines[SOURCE].guests
-    while (reached := guests.phase(InstanceId(uuid))) is None or reached < phase:
-        job = cluster.master.running.queue.find(number)
-        if job is None or job.status.is_final:
-            return
-        await asyncio.sleep(LOOK_EVERY_S)
-
-
-async def _never_twice(cluster: SimulatedCluster) -> None:
-    uuid, began = InstanceId(cluster.config.instance("web1").uuid), cluster.now()
-    while True:
-        where = [name for name, each in cluster.machines.items() if each.guests.lives(uuid)]
-        assert len(where) < 2, f"web1 runs on {' and '.join(where)}"
-        await asyncio.sleep(LOOK_EVERY_S if cluster.now() < began + CLOSELY_S else SELDOM_S)
-
-
-async def _befall(cluster: SimulatedCluster, name: str, mishap: Mishap) -> None:
-    """Have something happen to a node, and pass."""
-    machine, uuid = cluster.machines[name], InstanceId(cluster.config.instance("web1").uuid)
-    match mishap:
-        case Mishap.NONE:
-            pass
-        case Mishap.HANGS | Mishap.BLINKS:
-            if not machine.guests.has(uuid):
-                return
-            machine.guests.hang(uuid)
-            await asyncio.sleep(HANGS_S if mishap is Mishap.HANGS else 1.0)
-            if machine.guests.has(uuid):
-                machine.guests.wake(uuid)
-        case Mishap.LOSES_POWER:
-            await cluster.lose_power(name)
-            await asyncio.sleep(HANGS_S)
-            await machine.boot()
-        case Mishap.NODED:
-            await machine.kill_noded()
-            await asyncio.sleep(2.0)
-            await machine.start_noded()
-        case Mishap.CUT_OFF:
-            cluster.network.isolate(name)
-            await asyncio.sleep(HANGS_S)
-            cluster.heal()
