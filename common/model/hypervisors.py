@@ -8,12 +8,13 @@ not told of where they are empty, as an older one does not know them.
 """
 
 import hashlib
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from common.errors import InvalidRequest
 from common.messages import Order, to_builtins, to_json
 from common.model.kvm import KvmParameters
-from common.model.kvm_words import MigrationMode, NicType
+from common.model.kvm_words import POST_COPY, MigrationMode, NicType
 from common.model.parameters import Layer, filled
 
 
@@ -49,6 +50,11 @@ def queues_of(parameters: Layer) -> int:
     if parameters.get("nic_type") != NicType.PARAVIRTUAL:
         return 1
     return int(parameters.get("virtio_net_queues", 1))
+
+
+def is_moved_by_post_copy(parameters: Mapping[str, Any]) -> bool:
+    """Tell whether a guest with these filled parameters moves before all its memory does."""
+    return POST_COPY in str(parameters.get("migration_caps", "")).split(":")
 
 
 def check_hypervisor(name: str) -> None:

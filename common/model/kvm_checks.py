@@ -7,12 +7,19 @@ from ipaddress import ip_address
 
 from common.cpu_mask import parse_cpu_mask
 from common.model.kvm_declared import KvmDeclared
-from common.model.kvm_words import Accelerator, BootOrder, DiskAio, DiskCache, Firmware, KvmFlag
+from common.model.kvm_words import (
+    POST_COPY,
+    Accelerator,
+    BootOrder,
+    DiskAio,
+    DiskCache,
+    Firmware,
+    KvmFlag,
+)
 
 # Ways in which QEMU can move a guest that we do not always have it use, or never switch off.
-_MIGRATION_CAPS = frozenset({"auto-converge", "xbzrle"})
+_MIGRATION_CAPS = frozenset({"auto-converge", "xbzrle", POST_COPY})
 POOL = "pool"  # of user ids
-_POST_COPY = "postcopy-ram"
 USB_DEVICES = ("keyboard", "mouse", "tablet", "wacom-tablet")
 LOOPBACK = ("127.0.0.1", "::1")
 
@@ -95,12 +102,7 @@ def _of_disks(parameters: KvmDeclared) -> Iterator[str]:
 
 def _of_devices(parameters: KvmDeclared) -> Iterator[str]:
     unknown = set(filter(None, parameters.migration_caps.split(":"))) - _MIGRATION_CAPS
-    if _POST_COPY in unknown:
-        yield (
-            f"migration_caps cannot have “{_POST_COPY}”: a guest that has half of its memory on "
-            "either node would be lost with any of them"
-        )
-    elif unknown:
+    if unknown:
         yield (
             f"migration_caps cannot have “{min(unknown)}”: there are "
             f"{', '.join(sorted(_MIGRATION_CAPS))}, with colons between"

@@ -141,6 +141,10 @@ class SpiceVideo(StrEnum):
     OFF = "off"
 
 
+# Of the ways in which a guest can be migrated: it goes on elsewhere before all its memory is there.
+POST_COPY = "postcopy-ram"
+
+
 class MigrationMode(StrEnum):
     LIVE = "live"
     NON_LIVE = "non-live"  # the guest stands still meanwhile

@@ -74,6 +74,17 @@ class GuestState(StrEnum):
         return self.is_alive or self is GuestState.UNKNOWN
 
 
+class Rest(StrEnum):
+    """How far the rest of a guest's memory is that has moved before all of it had.
+
+    Told by both nodes. Half of the memory is on either: whatever ends one of them ends the guest.
+    """
+
+    NONE = ""  # there is none, or all is where the guest is
+    COMES = "comes"
+    CUT = "cut"  # the line is broken: it waits for another
+
+
 Compared = Annotated[dict[Word, Word], Meta(max_length=64)]
 Pins = Annotated[dict[Word, bool | Few | Word], Meta(max_length=64)]
 
@@ -97,6 +108,7 @@ class GuestReport(Report):
     display_wants_password: bool = False
     move: Word = ""  # INCOMING, MIGRATED: the task by which its memory comes, or has left
     arrived: bool = False  # INCOMING: all of its memory is here
+    rest: Rest = Rest.NONE  # of its memory: MIGRATED: of which a part is here still
     silent_s: Seconds = 0.0  # for how long it has not answered; 0 when it did just now
     lacks_space: bool = False  # PAUSED: what it wrote found no room; it tries again when told to
     user_down: bool = False  # STOPPED: whoever uses it has turned it off
@@ -267,7 +279,30 @@ class Instances(NodeService, prefix="instances"):
             live: whether the guest runs meanwhile; else it stands still until it has come.
             task: the new task's id, and the move's. Done when all memory is on the target and
                 it is certain that the guest never runs here again; failed or cancelled, it runs
-                here as if nothing had been.
+                here as if nothing had been. By post-copy it is done when the guest can run
+                there and never runs here again; the rest of its memory follows (``Rest``).
+        """
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def await_rest(self, *, instance: InstanceId, move: TaskId) -> Reception:
+        """Listen for the rest of a guest's memory, of which the line was cut; cut it if need be.
+
+        Raises:
+            Conflict: it has all of its memory, or has come by another move.
+            NodeFailure: it does not answer.
+        """
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def send_rest(
+        self, *, instance: InstanceId, host: str, port: int, secret: str, move: TaskId
+    ) -> None:
+        """Go on sending the rest of a guest's memory, to where ``await_rest`` listens.
+
+        Raises:
+            Conflict: it has not left by this move, or there is no rest of it here.
+            NodeFailure: nobody listens there, or it does not answer.
         """
 
     @rpc(timeout=30, safe_to_repeat=True)

@@ -37,7 +37,9 @@ HYPERVISOR = {
     "usual pages.",
     "migration_bandwidth": "At most so many MiB a second while it is migrated.",
     "migration_caps": "Ways of migrating it besides, with colons: xbzrle sends of a page what has "
-    "changed only; auto-converge, which slows it down where that is needed, is always used.",
+    "changed only; with postcopy-ram it goes on at its target when all memory was sent once and is "
+    "lost if either node dies before the rest has come; auto-converge, which slows it down where "
+    "that is needed, is always used.",
     "migration_downtime": "At most so many milliseconds of standstill at the end of a migration.",
     "migration_mode": "Whether it runs while it is migrated: live, or non-live.",
     "nic_type": "Kind of network card: paravirtual (virtio), e1000, rtl8139, pcnet, ne2k_pci, "

@@ -157,6 +157,16 @@ class InstanceHandlers(Instances):
         async with self._turns.of(instance):
             await hypervisor.ensure_resumed(instance, move)
 
+    async def await_rest(self, *, instance: InstanceId, move: TaskId) -> Reception:
+        return await (await self._hypervisor_of(instance)).await_rest(instance, move)
+
+    async def send_rest(
+        self, *, instance: InstanceId, host: str, port: int, secret: str, move: TaskId
+    ) -> None:
+        hypervisor = await self._hypervisor_of(instance)
+        reception = Reception(port=port, secret=secret)
+        await hypervisor.send_rest(instance, host=host, reception=reception, move=move)
+
     async def ensure_no_shell(self, *, instance: InstanceId) -> None:
         _check_id(instance)
         async with self._turns.of(instance):

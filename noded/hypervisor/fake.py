@@ -21,9 +21,8 @@ from common.model.kvm import KvmParameters
 from common.names import InstanceId, MiB, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
 from noded.hypervisor.fake_devices import check_taps, placed, settle_disks, settle_nics
-from noded.hypervisor.fake_guest import COUNTS_PER_S, Guest
+from noded.hypervisor.fake_guest import COUNTS_PER_S, Guest, RestOfMemory
 from noded.hypervisor.fake_lives import MAY_RUN, START_S, FakeLives
-from noded.hypervisor.fake_moves import MEMORY_PER_S
 from noded.hypervisor.fake_world import now
 from noded.hypervisor.interface import Console, Tell
 
@@ -85,6 +84,8 @@ class FakeHypervisor(FakeLives):
                     f"{guest.name} has come here by another move, and waits to be told to run.",
                     instance=guest.name,
                 )
+        if state is not None:
+            self._guests[guest.id].check_whole()
         await self.ensure_gone(guest.id)
         self._open_disks(guest)
         port = self.world.new_port()
@@ -110,8 +111,11 @@ class FakeHypervisor(FakeLives):
         if guest is None or state is not GuestState.MIGRATED:
             guest = await self._running(instance, "moved")
             await self.thaw(instance)
-            speed = parameters.get("migration_bandwidth", MEMORY_PER_S)
-            transfer = self._moves.begin(guest, host, reception, move, speed=speed, live=live)
+            if guest.told_rest:
+                raise Conflict(f"Not all of the memory of {guest.spec.name} has come yet.")
+            transfer = self._moves.begin(
+                guest, host, reception, move, parameters=parameters, live=live
+            )
             try:
                 await self._moves.follow(guest, transfer, tell)
             except asyncio.CancelledError:
@@ -125,6 +129,7 @@ class FakeHypervisor(FakeLives):
                     instance=guest.spec.name,
                     peer=peer,
                 )
+            guest.has_told_left = True
         if guest.move != move:
             raise Conflict(f"{guest.spec.name} has left by another move.", instance=instance)
 
@@ -139,6 +144,34 @@ class FakeHypervisor(FakeLives):
         if not guest.arrived or not guest.has_process:
             raise Conflict(f"The memory of {guest.spec.name} is not here.", instance=instance)
         guest.state, guest.since = GuestState.RUNNING, now()
+
+    async def await_rest(self, instance: InstanceId, move: TaskId) -> Reception:
+        rest = await self._rest_of(instance, move)
+        if rest.target is not (guest := self._guests[instance]):
+            raise Conflict("The rest of its memory is here, and does not come.", instance=instance)
+        rest.cut(now())
+        if guest.reception is None:
+            port = self.world.new_port()
+            guest.reception = Reception(port=port, secret=f"{port:08x}")
+            self.world.listeners[self.address, port] = guest
+        return guest.reception
+
+    async def send_rest(
+        self, instance: InstanceId, *, host: str, reception: Reception, move: TaskId
+    ) -> None:
+        rest = await self._rest_of(instance, move)
+        if rest.source is not self._guests[instance]:
+            raise Conflict("The rest of its memory is not here.", instance=instance)
+        rest.cut(now())
+        self._moves.mend(rest, host, reception)
+
+    async def _rest_of(self, instance: InstanceId, move: TaskId) -> RestOfMemory:
+        await self._look(instance)
+        guest = self._guests.get(instance)
+        if guest is None or guest.move != move or guest.rest is None:
+            raise Conflict("Nothing is missing of the instance here.", instance=instance)
+        guest.check_answers()
+        return guest.rest
 
     async def ensure_not_migrating(self, instance: InstanceId) -> None:
         state = await self._look(instance)
@@ -190,6 +223,7 @@ class FakeHypervisor(FakeLives):
             pinned={"accelerator": "tcg"},
             compared=_compared(guest.spec),
             move=guest.move,
+            rest=guest.told_rest,
             arrived=guest.arrived and guest.hung_at is None and state is GuestState.INCOMING,
             silent_s=0.0 if guest.missed_at is None else now() - guest.missed_at,
             lacks_space=guest.lacks_space,

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-from common.errors import NodeFailure
+from common.errors import Conflict, NodeFailure
 from common.names import TaskId
 from common.noderpc.guest_agent import Interface
-from common.noderpc.instances import GuestSpec, GuestState, Reception
+from common.noderpc.instances import GuestSpec, GuestState, Reception, Rest
 
 COUNTS_PER_S = 18  # how often a guest adds one to its number
 CONNECT_S = 0.05
@@ -34,6 +34,7 @@ class Transfer:
     begun: float
     since: float
     phase: Phase = Phase.CONNECTING
+    is_post_copy: bool = False  # the guest goes on before all of its memory does
     target: "Guest | None" = None
     error: str = ""
 
@@ -57,6 +58,31 @@ class Transfer:
 
 
 @dataclass(slots=True)
+class RestOfMemory:
+    """What follows a guest that goes on elsewhere: ``left_s`` from ``since`` on, unless cut."""
+
+    source: "Guest"
+    target: "Guest"
+    host: str  # the target's
+    left_s: float
+    since: float
+    is_cut: bool = False
+
+    def cut(self, now: float) -> None:
+        """Break the line: the guest waits for what it lacks."""
+        if not self.is_cut:
+            self.left_s, self.is_cut = max(self.left_s - (now - self.since), 0.0), True
+            self.target.stand_still(now)
+
+    def mend(self, now: float) -> None:
+        self.since, self.is_cut = now, False
+        self.target.go_on(now)
+
+    def end(self) -> None:
+        self.source.rest = self.target.rest = None
+
+
+@dataclass(slots=True)
 class Guest:
     """A guest, or the shell of one that is coming or gone."""
 
@@ -70,6 +96,7 @@ class Guest:
     reception: Reception | None = None
     arrived: bool = False
     stands_still: bool = False  # while the last of its memory is sent
+    rest: RestOfMemory | None = None  # which it sends, or lacks
     was_told_to_stand: bool = False  # for a snapshot
     hung_at: float | None = None
     missed_at: float | None = None  # when somebody found that it does not answer
@@ -143,6 +170,18 @@ class Guest:
             Interface(name=f"eth{index}", mac=nic.mac, addresses=(f"192.0.2.{index + 1}",))
             for index, nic in enumerate(self.spec.nics)
         )
+
+    @property
+    def told_rest(self) -> Rest:
+        """What is told of the rest of its memory; one that hangs sends nothing."""
+        if self.rest is None or not self.has_process:
+            return Rest.NONE
+        return Rest.CUT if self.rest.is_cut or self.hangs else Rest.COMES
+
+    def check_whole(self) -> None:
+        """Refuse what ends a part of a guest's memory that it needs elsewhere."""
+        if self.state is GuestState.MIGRATED and self.told_rest:
+            raise Conflict(f"A part of the memory of {self.spec.name} is here still.")
 
     @property
     def moving(self) -> Transfer | None:

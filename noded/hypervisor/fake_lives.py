@@ -66,6 +66,8 @@ class FakeLives(FakeGuests):
                 instance=instance,
                 state=state,
             )
+        if state is not None:
+            self._guests[instance].check_whole()
         await self.ensure_gone(instance)
 
     async def shut_down(self, instance: InstanceId, wait_s: float) -> None:

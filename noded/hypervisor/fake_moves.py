@@ -1,11 +1,14 @@
 """Moves of guests that only pretend: each step is taken when it is due, whenever somebody looks."""
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from common.errors import Conflict, NodeFailure
+from common.model.hypervisors import is_moved_by_post_copy
 from common.names import TaskId
 from common.noderpc.instances import GuestState, Reception
-from noded.hypervisor.fake_guest import Guest, Phase, Transfer
+from noded.hypervisor.fake_guest import SWITCH_S, Guest, Phase, RestOfMemory, Transfer
 from noded.hypervisor.fake_world import FakeWorld, now
 from noded.hypervisor.interface import Tell
 
@@ -13,6 +16,7 @@ LOOK_EVERY_S = 0.2
 TICK_S = 1e-6
 MEMORY_PER_S = 32  # MiB; of a transfer, unless the hypervisor's parameters say otherwise
 ANSWER_S = 3.0  # of patience with a guest that has answered so far
+REST_SHARE = 0.5  # of its memory, that a guest changes meanwhile
 STALLED_AFTER_S = 60.0  # of patience with a transfer in which nothing moves
 
 
@@ -29,10 +33,10 @@ class Moves:
         reception: Reception,
         move: TaskId,
         *,
-        speed: int,
+        parameters: Mapping[str, Any],
         live: bool,
     ) -> Transfer:
-        """Begin a transfer at ``speed`` MiB a second, unless it is under way.
+        """Begin a transfer as ``parameters`` say, unless it is under way.
 
         Raises:
             Conflict: another one is.
@@ -44,8 +48,9 @@ class Moves:
             return moving
         if not reception.port:
             raise NodeFailure(f"{guest.spec.name} is not being moved any more.")
-        memory_s = guest.spec.memory / speed
+        memory_s = guest.spec.memory / parameters.get("migration_bandwidth", MEMORY_PER_S)
         guest.transfer = Transfer(move, host, reception, memory_s, now(), now())
+        guest.transfer.is_post_copy = live and is_moved_by_post_copy(parameters)
         if not live:
             guest.stand_still(now())
         return guest.transfer
@@ -74,6 +79,34 @@ class Moves:
         """Take the steps of a guest's move that are due and possible."""
         while (transfer := guest.moving) and self._may_go_on(guest, transfer):
             _advance(guest, transfer)
+        if rest := guest.rest:
+            if not (rest.source.has_process and rest.target.has_process):
+                rest.cut(now())
+            elif rest.source is guest and not rest.is_cut:
+                self._settle_rest(rest)
+
+    def mend(self, rest: RestOfMemory, host: str, reception: Reception) -> None:
+        """Give the rest of a guest's memory another line.
+
+        Raises:
+            NodeFailure: nobody waits for it there.
+        """
+        place = self._world.machine_at(host), reception.port
+        known = self._world.listeners.get(place) is rest.target
+        if not known or not self._world.reaches(self._address, host):
+            raise NodeFailure(f"{host} port {reception.port} does not take the memory.")
+        del self._world.listeners[place]
+        rest.target.reception, rest.host = None, host
+        rest.mend(now())
+
+    def _settle_rest(self, rest: RestOfMemory) -> None:
+        """Have the rest of a guest's memory arrive when it is due, and its line break."""
+        if not self._world.reaches(self._address, rest.host):
+            rest.cut(now())
+        elif rest.source.hangs or rest.target.hangs:
+            rest.since = now()
+        elif now() >= rest.since + rest.left_s:
+            rest.end()
 
     def _may_go_on(self, guest: Guest, transfer: Transfer) -> bool:
         """Tell whether the next step can be taken now; break off a move that cannot go on."""
@@ -117,6 +150,12 @@ def _advance(guest: Guest, transfer: Transfer) -> None:
             guest.stand_still(transfer.since)
         case Phase.LOADED:
             target.counted, target.arrived = guest.counted, True
+            if transfer.is_post_copy:  # its source has let go of it with the last it sent
+                left_s = transfer.memory_s * REST_SHARE
+                rest = RestOfMemory(guest, target, transfer.host, left_s, transfer.since)
+                guest.rest = target.rest = rest
+                transfer.since -= SWITCH_S
+                _advance(guest, transfer)
         case Phase.DONE:
             guest.state, guest.move = GuestState.MIGRATED, transfer.move
             guest.stands_still = False

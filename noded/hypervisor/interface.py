@@ -207,7 +207,8 @@ class Hypervisor(Protocol):
     ) -> None:
         """Send a running guest's memory; return when it never runs here again.
 
-        It is on the target then, as a whole, and stands still until it is told to run. One
+        It is on the target then, and stands still until it is told to run: as a whole, or, where
+        the parameters ask for post-copy, but for what follows, and is reported as its rest. One
         whose memory has left already is left alone; a transfer under way is waited for.
         Cancelled, the transfer is cancelled too, and the guest runs here.
 
@@ -232,6 +233,26 @@ class Hypervisor(Protocol):
         Raises:
             Conflict: nothing came by this move, or not all.
             NodeFailure: it does not answer, or its disks cannot be opened.
+        """
+
+    async def await_rest(self, instance: InstanceId, move: TaskId) -> Reception:
+        """Listen for the rest of the memory of a guest that came by ``move``, on another line.
+
+        Whoever is listened for already is listened for; the line that there was is cut.
+
+        Raises:
+            Conflict: nothing is missing, or it has come by another move.
+            NodeFailure: it does not answer.
+        """
+
+    async def send_rest(
+        self, instance: InstanceId, *, host: str, reception: Reception, move: TaskId
+    ) -> None:
+        """Go on sending the rest of the memory of a guest that has left by ``move``.
+
+        Raises:
+            Conflict: nothing is missing, or it has not left by this move.
+            NodeFailure: nobody listens at ``host``, or it does not answer.
         """
 
     async def ensure_not_migrating(self, instance: InstanceId) -> None:

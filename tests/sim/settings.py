@@ -26,6 +26,7 @@ from tests.support.network import Trip
 from tests.support.story import Setting
 
 WEB1 = InstanceName("web1")
+BY_POST_COPY = {"migration_caps": "xbzrle:postcopy-ram"}
 ALPHA, BETA = NodeName("alpha"), NodeName("beta")
 GAMMA, DELTA = NodeName("gamma"), NodeName("delta")
 
@@ -130,6 +131,11 @@ async def web1_turned_off(cluster: SimulatedCluster) -> None:
     await cluster.run(ModifyCluster(enabled_user_shutdown=True))
     await cluster.run(replace(create("web1", "gamma"), hvparams={"user_shutdown": True}))
     cluster.machines["gamma"].guests.turn_off(cluster.config.instance("web1").uuid)
+
+
+async def web1_by_post_copy(cluster: SimulatedCluster) -> None:
+    """Begin with an instance on gamma that moves before all of its memory does."""
+    await cluster.run(replace(create("web1", "gamma"), hvparams=BY_POST_COPY))
 
 
 async def web1_half_moved(cluster: SimulatedCluster) -> None:

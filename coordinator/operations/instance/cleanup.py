@@ -7,6 +7,7 @@ from common.model.node import NodeRef
 from common.noderpc.instances import Instances
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.instance.rest_of_memory import see_rest_come
 from coordinator.operations.instance.transfer import MigratePlan, clear_away
 from coordinator.operations.instance.whereabouts import find_whereabouts
 from coordinator.operations.specs import present_guest
@@ -35,6 +36,7 @@ async def plan_cleanup(cluster: Cluster, instance: Instance) -> MigratePlan:
         shells=found.shells,
         runs=found.runs,
         resume=found.resume,
+        sends=found.sends,
         now=cluster.now(),
     )
 
@@ -70,6 +72,11 @@ def settle(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
         yield act(
             f"have {plan.guest.name} run on {plan.source}, where it has come",
             lambda: instances.ensure_resumed(instance=guest, move=move),
+        )
+    if sends := plan.sends:  # to where it runs; what runs nowhere needs it no more
+        yield act(
+            f"see to what {sends} has of the memory of {plan.guest.name}",
+            lambda: see_rest_come(cluster, plan.guest, source=sends, target=plan.source),
         )
     for node in plan.shells:
         yield clear_away(cluster, plan, node)

@@ -31,6 +31,7 @@ class FailoverPlan(Order, kw_only=True):
     attach: Handover  # to where it is going to be
     lost: tuple[NodeRef, ...] = ()  # whose copies of its disks fall behind
     declares: bool = False  # the target's copy good, whatever it lacks
+    half_there: bool = False  # of its memory, on the target; it has ended where it ran
     pairing: Pairing | None = None  # where the target gets a copy that it has not
     was_running: bool
     start: bool
@@ -66,7 +67,10 @@ def fail_over(cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
     instances = cluster.call(Instances, plan.target)
     clear = act(
         f"clear away what is left of {plan.guest.name} on {plan.target}",
-        lambda: instances.ensure_no_shell(instance=plan.guest.id),
+        # Half of the memory of what was lost with its other node is needed by nobody any more.
+        lambda: (instances.ensure_gone if plan.half_there else instances.ensure_no_shell)(
+            instance=plan.guest.id
+        ),
     )
     if plan.pairing:
         yield clear

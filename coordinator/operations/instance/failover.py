@@ -109,7 +109,7 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
         guest = present_guest(config, instance, target.uuid)
         if not source.offline:
             check_settled(cluster, instance)
-        alive = not source.offline and await _may_run(cluster, instance, source)
+        alive, half_there = not source.offline and await _may_run(cluster, instance, source), False
         if not alive:
             # What a migration to the target left there is cleared away below.
             await check_not_elsewhere(cluster, instance, source, target)
@@ -120,6 +120,7 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
                     f"“gnt-instance migrate --cleanup {instance.name}” records that.",
                     node=target.name,
                 )
+            half_there = found is not None and bool(found.rest)
         if is_mirrored and target.uuid not in config.nodes_of(instance):
             return await self._plan_anywhere(cluster, instance, source, target, is_alive=alive)
         start = instance.admin_state is AdminState.UP
@@ -155,6 +156,7 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
             guest=guest,
             was_running=alive,
             start=start,
+            half_there=half_there,
             others=tuple(ref for ref in others(cluster, instance) if ref != target.ref),
             detach=_detach(
                 config, instance, source, is_alive=alive, stays=source.ref in cast.nodes

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
+from common.model.hypervisors import is_moved_by_post_copy
 from common.model.kvm_words import MigrationMode
 from common.noderpc.instances import GuestSpec, GuestState, Instances
 from coordinator.disks.kinds import kind_of
@@ -35,6 +36,7 @@ from coordinator.operations.instance.replacing import (
     note_good,
     record_pair,
 )
+from coordinator.operations.instance.rest_of_memory import see_rest_come
 from coordinator.operations.instance.second_copy import check_both_good
 from coordinator.operations.instance.transfer import (
     MigratePlan,
@@ -133,6 +135,7 @@ class MigrateInstance(Operation[Place | None, Migration], kw_only=True):
         else:
             await check_both_good(cluster, guest, source, f"move to {target.name}")
         await cluster.call(Instances, target).check_startable(guest=guest)
+        live = self._is_live(guest)
         move = MigratePlan(
             instance=instance.uuid,
             source=source.ref,
@@ -142,7 +145,8 @@ class MigrateInstance(Operation[Place | None, Migration], kw_only=True):
             shells=(source.ref,),
             now=cluster.now(),
             anew=anew,
-            live=self._is_live(guest),
+            live=live,
+            post_copy=live and is_moved_by_post_copy(guest.parameters),
             share=kind.before_move(source.ref, target.ref),
             leave=kind.after_move(target.ref, [source.ref]),
         )
@@ -205,10 +209,11 @@ def _move_anywhere(cluster: Cluster, plan: MigratePlan, anew: ReplacePlan) -> It
 
 
 def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
+    nodes = plan.source.uuid, plan.target.uuid
     # From here on whoever finds it gone from its node has to look for it on the other, too.
     yield record(
         f"record that {plan.guest.name} may be on {plan.target}",
-        set_maybe_on(plan.instance, (plan.source.uuid, plan.target.uuid), plan.now),
+        set_maybe_on(plan.instance, nodes, plan.now),
         undo=set_maybe_on(plan.instance, (), plan.now),
     )
     yield act(
@@ -224,9 +229,17 @@ def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
         f"move {plan.guest.name} from {plan.source} to {plan.target}",
         do=lambda: transfer(cluster, plan),
         undo=lambda: stop_transfer(cluster, plan),
-        edit=set_primary(plan.instance, plan.target.uuid, plan.now),
+        edit=set_primary(
+            plan.instance, plan.target.uuid, plan.now, maybe_on=nodes if plan.post_copy else ()
+        ),
         point_of_no_return=True,
     )
+    if plan.post_copy:
+        yield Step(
+            f"see the rest of the memory of {plan.guest.name} come to {plan.target}",
+            do=lambda: see_rest_come(cluster, plan.guest, source=plan.source, target=plan.target),
+            edit=set_maybe_on(plan.instance, (), plan.now),
+        )
     for node in plan.shells:
         yield clear_away(cluster, plan, node)
     yield from leave_disks(cluster, plan.guest, plan.target, plan.leave)

@@ -32,6 +32,8 @@ class MigratePlan(Order, kw_only=True):
     runs: bool = True  # on the source, at first
     resume: TaskId | None = None  # the move by which it has come to the source before
     live: bool = True  # else it stands still meanwhile
+    post_copy: bool = False  # it may go on before all of its memory is there
+    sends: NodeRef | None = None  # where a part of the memory is of a guest that runs elsewhere
     anew: ReplacePlan | None = None  # copies on a target that has none
     now: float
 

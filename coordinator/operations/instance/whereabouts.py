@@ -6,8 +6,8 @@ from typing import NamedTuple
 from common.errors import Conflict, GntError, NodeFailure
 from common.model.instance import Instance
 from common.model.node import Node, NodeRef
-from common.names import NodeId, TaskId
-from common.noderpc.instances import GuestReport, GuestState, Instances
+from common.names import InstanceName, NodeId, TaskId
+from common.noderpc.instances import GuestReport, GuestState, Instances, Rest
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.steps.checks import check_answers, check_has_disks, check_online
 
@@ -26,6 +26,7 @@ class Whereabouts(NamedTuple):
     runs: bool
     resume: TaskId | None  # the move by which it came to ``node``, where it has to be told to run
     shells: tuple[NodeRef, ...]  # nodes on which something is left that will not run
+    sends: NodeRef | None = None  # the one of them that has a part of its memory
 
 
 async def find_whereabouts(cluster: Cluster, instance: Instance) -> Whereabouts:
@@ -79,7 +80,22 @@ def decide(instance: Instance, found: Sequence[Found]) -> Whereabouts:
         runs=bool(running),
         resume=TaskId(came.guest.move) if came else None,
         shells=tuple(each.node.ref for each in found if each.node != where),
+        sends=_find_sender(instance, running[0] if running else None, found),
     )
+
+
+def _find_sender(instance: Instance, where: Node | None, found: Sequence[Found]) -> NodeRef | None:
+    """Return the node that has a part of its memory, since it has moved by post-copy.
+
+    Raises:
+        Conflict: it lacks a part, which no node has.
+    """
+    for node, guest in found:
+        if guest.state is GuestState.MIGRATED and guest.rest:
+            return node.ref
+    if any(node == where and guest.rest is Rest.CUT for node, guest in found):
+        raise lost(instance.name, "another node", where.name if where else "")
+    return None
 
 
 def _has_come(found: Sequence[Found]) -> Found | None:
@@ -87,6 +103,16 @@ def _has_come(found: Sequence[Found]) -> Found | None:
     left = {guest.move for _, guest in found if guest.state is GuestState.MIGRATED} - {""}
     came = (each for each in found if each.guest.state is GuestState.INCOMING)
     return next((each for each in came if each.guest.arrived and each.guest.move in left), None)
+
+
+def lost(instance: InstanceName, source: str, target: str) -> Conflict:
+    """Say that a guest that has moved by post-copy lacks what is nowhere any more."""
+    return Conflict(
+        f"{instance} lacks a part of its memory on {target}, which was on {source} and is lost: it "
+        f"cannot go on. “gnt-instance shutdown --force {instance}” ends it, and it can be started "
+        "anew.",
+        instance=instance,
+    )
 
 
 def check_settled(cluster: Cluster, instance: Instance) -> None:

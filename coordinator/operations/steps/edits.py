@@ -40,12 +40,14 @@ def set_disks_active(uuid: InstanceId, now: float, *, active: bool) -> Edit:
     return edit
 
 
-def set_primary(uuid: InstanceId, node: NodeId, now: float) -> Callable[[State], list[Put]]:
-    """Record on which node an instance is, and that it is on no other."""
+def set_primary(
+    uuid: InstanceId, node: NodeId, now: float, *, maybe_on: tuple[NodeId, ...] = ()
+) -> Callable[[State], list[Put]]:
+    """Record on which node an instance is, and that it is on no other, or may be."""
 
     def edit(state: State) -> list[Put]:
         instance = state.config.instances[uuid]
-        there = replace(instance, primary_node=node, maybe_on=(), disks_active=False)
+        there = replace(instance, primary_node=node, maybe_on=maybe_on, disks_active=False)
         return [Put(_changed(there, now))]
 
     return edit

@@ -1,15 +1,42 @@
 """Lending the key of one move to a guest's QEMU, for as long as the move takes."""
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
 
 from common.errors import NodeFailure
 from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.monitor import CommandRefused, Monitor
 
 USER = "gantry"  # TLS with a key has a name for it
 
+_KEY = "move-key"  # what QEMU calls it
 _SAME = -1
+_FILE = "keys.psk"  # as QEMU wants it
+
+
+async def give_key(session: Monitor, home: Home, secret: str, *, endpoint: str) -> None:
+    """Give QEMU the key of a move, as its ``client`` or its ``server``, and no other any more."""
+    await take_key(session, home)
+    named = {"username": USER} if endpoint == "client" else {}
+    await session.ask(
+        "object-add",
+        qom_type="tls-creds-psk",
+        id=_KEY,
+        endpoint=endpoint,
+        dir=str(lend(home, secret)),
+        **named,
+    )
+    await session.ask("migrate-set-parameters", tls_creds=_KEY)
+
+
+async def take_key(session: Monitor, home: Home) -> None:
+    """Leave nothing of a key in QEMU and on the disk; harmless when there is none."""
+    forget(home)
+    with contextlib.suppress(CommandRefused):  # it had none
+        await session.ask("migrate-set-parameters", tls_creds="")
+        await session.ask("object-del", id=_KEY)
 
 
 def lend(home: Home, secret: str) -> Path:
@@ -25,7 +52,7 @@ def lend(home: Home, secret: str) -> Path:
     forget(home)
     try:
         home.tls.mkdir(mode=0o700)  # nobody looks in before all is there
-        descriptor = os.open(home.tls / "keys.psk", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(home.tls / _FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(f"{USER}:{secret}\n")
             os.chown(descriptor, _SAME, user)
@@ -37,6 +64,18 @@ def lend(home: Home, secret: str) -> Path:
         forget(home)
         raise NodeFailure(f"Cannot lend a key to a guest: {error.strerror}.") from error
     return home.tls
+
+
+def lent(home: Home) -> str:
+    """Return the key that is lent.
+
+    Raises:
+        NodeFailure: there is none.
+    """
+    try:
+        return (home.tls / _FILE).read_text().strip().partition(":")[2]
+    except OSError as error:
+        raise NodeFailure(f"There is no key lent to a guest: {error.strerror}.") from error
 
 
 def forget(home: Home) -> None:

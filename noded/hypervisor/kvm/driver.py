@@ -11,7 +11,7 @@ from common.names import InstanceId, MiB, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
 from common.tasks import Background
 from noded.hypervisor.interface import Console, Surroundings, Tell
-from noded.hypervisor.kvm import commands, migration
+from noded.hypervisor.kvm import commands
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.arrivals import Arrivals
 from noded.hypervisor.kvm.disk_plugging import settle_disks
@@ -26,6 +26,7 @@ from noded.hypervisor.kvm.nic_plugging import settle_nics
 from noded.hypervisor.kvm.parse import parse_version
 from noded.hypervisor.kvm.report import report
 from noded.hypervisor.kvm.standstill import Standstill
+from noded.hypervisor.kvm.ways import Line, Manner
 from noded.system.execute import CommandFailed, execute
 
 PROGRAM = KvmParameters().kvm_path
@@ -63,6 +64,7 @@ class KvmHypervisor:
 
     async def prepare(self) -> None:
         await self._standstill.end_what_was_left()
+        await self._moves.prepare()
         await self._accelerators.verdict(PROGRAM)
 
     async def check_startable(self, guest: GuestSpec) -> None:
@@ -147,12 +149,20 @@ class KvmHypervisor:
         tell: Tell,
     ) -> None:
         what = f"the hypervisor parameters of {name_of(self._guests.home(instance))}"
-        manner = migration.Manner(from_builtins(parameters, KvmParameters, what=what), live)
-        line = migration.Line(host, peer, reception)
+        manner = Manner(from_builtins(parameters, KvmParameters, what=what), live)
+        line = Line(host, peer, reception)
         await self._moves.migrate(instance, line, manner, move=move, tell=tell)
 
     async def ensure_resumed(self, instance: InstanceId, move: TaskId) -> None:
         await self._moves.ensure_resumed(instance, move)
+
+    async def await_rest(self, instance: InstanceId, move: TaskId) -> Reception:
+        return await self._moves.await_rest(instance, move)
+
+    async def send_rest(
+        self, instance: InstanceId, *, host: str, reception: Reception, move: TaskId
+    ) -> None:
+        await self._moves.send_rest(instance, host, reception, move)
 
     async def ensure_not_migrating(self, instance: InstanceId) -> None:
         await self._moves.ensure_not_migrating(instance)

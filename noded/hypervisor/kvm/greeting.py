@@ -13,7 +13,6 @@ import contextlib
 import hmac
 import secrets
 import socket
-from collections.abc import Iterator
 
 from common.errors import NodeFailure
 from common.tasks import Background
@@ -101,16 +100,6 @@ class Listener:
                 self._known.done() and not self._known.cancelled() and self._known.result() is line
             ):
                 line.close()
-
-
-@contextlib.contextmanager
-def held(line: socket.socket) -> Iterator[socket.socket]:
-    """Hold a connection that QEMU has, too; in the end it is over for both."""
-    with line:
-        try:
-            yield line
-        finally:
-            cut(line)
 
 
 def cut(line: socket.socket) -> None:

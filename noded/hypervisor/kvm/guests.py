@@ -86,3 +86,12 @@ def name_of(home: Home) -> str:
     """Return what a guest is called, for messages."""
     record = home.record()
     return record.name if record else "the instance"
+
+
+def half_here(home: Home) -> Conflict:
+    """Say that what is here of a guest is needed where it runs."""
+    return Conflict(
+        f"A part of the memory of {name_of(home)} is here still, without which it cannot go on "
+        "where it runs.",
+        instance=home.instance,
+    )

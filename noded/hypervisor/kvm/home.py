@@ -8,7 +8,6 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from common.messages import Report, from_json, to_json
 from common.model.kvm_words import Accelerator
 from common.names import DiskId, InstanceId, InstanceName, MiB, NicId, TaskId, is_uuid
 from noded.hypervisor.kvm import commands, process
+from noded.hypervisor.kvm.marks import PRIVATE, Marks, write_whole
 from noded.system.process import Process
 
 LONGEST_SOCKET_PATH = 107  # bytes; sun_path of unix(7) without its final zero
@@ -24,7 +24,6 @@ LOG_LIMIT = 1 << 20  # bytes of a log; the directory is in memory
 LOG_KEPT = 1 << 18
 WAITING = 8  # callers for whom QEMU has no time yet
 PASSABLE = 0o711  # others may go through and not look around
-PRIVATE = 0o600
 
 
 class Record(Report):
@@ -52,17 +51,12 @@ class Record(Report):
         return bool(self.parameters.get("use_guest_agent"))
 
 
-class Home:
-    """The directory of one guest on this node.
-
-    Of a move it keeps what QEMU's own word is not enough for, each mark made before what it
-    tells of can happen: that a guest which came may run (before it is told to), that one is
-    leaving (before the transfer begins), and that it has left (before anybody hears of it).
-    """
+class Home(Marks):
+    """The directory of one guest on this node."""
 
     def __init__(self, instances: Path, instance: InstanceId) -> None:
+        super().__init__(instances / instance)
         self.instance = instance
-        self.directory = instances / instance
         self.qmp_socket = self.directory / "qmp.sock"
         self.news_socket = self.directory / "news.sock"
         self.serial_socket = self.directory / "serial.sock"
@@ -75,12 +69,6 @@ class Home:
         self.tls = self.directory / "tls"
         self.log = self.directory / "qemu.log"
         self._record = self.directory / "spec.json"
-        self._button = self.directory / "power-button-pressed"
-        self._may_run = self.directory / "may-run"
-        self._leaving = self.directory / "leaving"
-        self._left = self.directory / "left"
-        self._stands = self.directory / "stands-still"
-        self._frozen = self.directory / "frozen"
 
     @property
     def mark(self) -> str:
@@ -102,7 +90,7 @@ class Home:
             self.directory.mkdir(parents=True)
             self.directory.chmod(PASSABLE)
             # A crash in between leaves a directory without a record, which counts as nothing.
-            _write(self._record, to_json(record))
+            write_whole(self._record, to_json(record))
         except OSError as error:
             raise NodeFailure(f"Cannot write {self.directory}: {error.strerror}.") from error
 
@@ -137,7 +125,7 @@ class Home:
         Raises:
             NodeFailure: the disk is full.
         """
-        self._mark(self._record, to_json(record))
+        self.keep(self._record, to_json(record))
 
     def note(self, started: Process) -> None:
         """Write down which process is the guest's.
@@ -145,7 +133,7 @@ class Home:
         Raises:
             OSError: the disk is full.
         """
-        _write(self.pid, b"%d\n" % started.pid)
+        write_whole(self.pid, b"%d\n" % started.pid)
 
     def note_tpm(self, started: Process) -> None:
         """Write down which process is the guest's TPM.
@@ -153,7 +141,7 @@ class Home:
         Raises:
             OSError: the disk is full.
         """
-        _write(self.tpm_pid, b"%d\n" % started.pid)
+        write_whole(self.tpm_pid, b"%d\n" % started.pid)
 
     def record(self) -> Record | None:
         """Return what was written when the guest was started, if it ever was."""
@@ -162,89 +150,9 @@ class Home:
         except (OSError, InvalidRequest):
             return None
 
-    def press_button(self) -> None:
-        """Remember that the guest was told to power off, which it may do at any time since."""
-        with suppress(FileNotFoundError):  # it has ended, and is forgotten
-            self._button.touch()
-
-    @property
-    def is_button_pressed(self) -> bool:
-        return self._button.exists()
-
     def waits(self, record: Record) -> bool:
         """Tell whether its memory was to come here and nobody has had it run yet."""
-        return bool(record.receives) and not self._may_run.exists()
-
-    def let_run(self) -> None:
-        """Remember that a guest which came may run from now on.
-
-        Raises:
-            NodeFailure: it cannot be remembered.
-        """
-        self._mark(self._may_run, b"")
-
-    def stand_still(self) -> None:
-        """Remember that the guest is about to be stopped, for a moment, by noded.
-
-        Raises:
-            NodeFailure: it cannot be remembered.
-        """
-        self._mark(self._stands, b"")
-
-    def go_on(self) -> None:
-        """Forget that: it runs again."""
-        self._stands.unlink(missing_ok=True)
-
-    @property
-    def stands_still(self) -> bool:
-        return self._stands.exists()
-
-    def freeze(self) -> None:
-        """Remember that the guest's agent is about to be told to have it write nothing.
-
-        Raises:
-            NodeFailure: it cannot be remembered.
-        """
-        self._mark(self._frozen, b"")
-
-    def thaw(self) -> None:
-        """Forget that: it writes again."""
-        self._frozen.unlink(missing_ok=True)
-
-    @property
-    def is_frozen(self) -> bool:
-        return self._frozen.exists()
-
-    def begin_leaving(self, move: TaskId) -> None:
-        """Remember by which move its memory is going to leave.
-
-        Raises:
-            NodeFailure: it cannot be remembered.
-        """
-        self._mark(self._leaving, move.encode())
-
-    @property
-    def leaving_by(self) -> TaskId:
-        """The move that was begun last."""
-        return TaskId(_read(self._leaving))
-
-    def mark_left(self) -> None:
-        """Remember that it has left, and never runs here again.
-
-        Raises:
-            NodeFailure: it cannot be remembered.
-        """
-        if not self._left.exists():
-            self._mark(self._left, _read(self._leaving).encode())
-
-    @property
-    def has_left(self) -> bool:
-        return self._left.exists()
-
-    @property
-    def left_by(self) -> TaskId:
-        """The move by which it has left."""
-        return TaskId(_read(self._left))
+        return bool(record.receives) and not self.may_run
 
     def process(self) -> Process | None:
         """Return the guest's QEMU, if it runs; to be closed by the caller."""
@@ -281,12 +189,6 @@ class Home:
         """Forget the guest."""
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _mark(self, path: Path, content: bytes) -> None:
-        try:
-            _write(path, content)
-        except OSError as error:
-            raise NodeFailure(f"Cannot write {path}: {error.strerror}.") from error
-
 
 def _trim(path: Path) -> None:
     try:
@@ -301,21 +203,6 @@ def _trim(path: Path) -> None:
             log.write(kept)
     except FileNotFoundError:
         pass
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file that is there as a whole, or not."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(content)
-    part.chmod(PRIVATE)
-    part.rename(path)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def homes(instances: Path) -> Iterator[Home]:

@@ -7,12 +7,13 @@ from msgspec.structs import replace
 
 from common.errors import Conflict
 from common.names import InstanceId, TaskId
-from common.noderpc.instances import GuestSpec, GuestState
+from common.noderpc.instances import GuestSpec, GuestState, Rest
 from noded.hypervisor.kvm.arrivals import Arrivals
 from noded.hypervisor.kvm.ending import Besides, clear, let_end, power_off
-from noded.hypervisor.kvm.guests import WHY, Guests, name_of
+from noded.hypervisor.kvm.guests import WHY, Guests, half_here, name_of
 from noded.hypervisor.kvm.home import Home, homes
 from noded.hypervisor.kvm.launch import Launcher
+from noded.hypervisor.kvm.looks import Seen, look
 from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.parse import lacks_space
 from noded.hypervisor.kvm.standstill import Standstill
@@ -70,8 +71,12 @@ class Lives:
     async def ensure_no_shell(self, instance: InstanceId) -> None:
         home = self._guests.home(instance)
         async with self._guests.turns.of(instance):
-            match await self._guests.state(home):
-                case GuestState.RUNNING | GuestState.PAUSED | GuestState.UNKNOWN as state:
+            match await look(home, self._guests.pulses):
+                case Seen(rest=Rest.COMES | Rest.CUT, state=GuestState.MIGRATED):
+                    raise half_here(home)
+                case Seen(
+                    state=GuestState.RUNNING | GuestState.PAUSED | GuestState.UNKNOWN as state
+                ):
                     raise Conflict(
                         f"What is here of {name_of(home)} is {state}, so it is no mere remnant.",
                         instance=instance,

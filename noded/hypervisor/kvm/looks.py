@@ -4,12 +4,15 @@ import asyncio
 import contextlib
 from typing import NamedTuple
 
-from common.noderpc.instances import GuestState
+from common.noderpc.instances import GuestState, Rest
+from noded.hypervisor.kvm.coming import has_arrived
+from noded.hypervisor.kvm.credentials import take_key
 from noded.hypervisor.kvm.home import Home
-from noded.hypervisor.kvm.migration import has_arrived, has_left
+from noded.hypervisor.kvm.migration import has_left
 from noded.hypervisor.kvm.monitor import HungUp, Monitor, Silent, monitor
 from noded.hypervisor.kvm.parse import lacks_space, parse_state
 from noded.hypervisor.kvm.pulse import Pulses
+from noded.hypervisor.kvm.ways import progress_of
 from noded.system.process import Process
 
 ENDING_S = 2.0  # between the end of a QEMU's monitor and that of its process
@@ -21,11 +24,13 @@ class Seen(NamedTuple):
     Attributes:
         arrived: all memory is here of a guest that comes.
         lacks_space: it stands still, as what it wrote found no room.
+        rest: of its memory, if it goes on elsewhere, or here, before all of that does.
     """
 
     state: GuestState
     arrived: bool = False
     lacks_space: bool = False
+    rest: Rest = Rest.NONE
 
 
 async def look(home: Home, pulses: Pulses, *, listing: bool = False) -> Seen | None:
@@ -43,15 +48,26 @@ async def look(home: Home, pulses: Pulses, *, listing: bool = False) -> Seen | N
             return None
         return Seen(GuestState.MIGRATED if home.has_left else GuestState.STOPPED)
     with found:
-        if home.has_left:
+        if home.has_left and not home.has_begun_post_copy:
             return Seen(GuestState.MIGRATED)
         waits = record is not None and home.waits(record)
         seen = await _ask(home, found, pulses, waits=waits, listing=listing)
+    if home.has_left:
+        return _as_left(seen)
     if seen is not None:
         return seen
     # One that hangs still holds its memory and its disks, and may go on at any time. Only what
     # was never told to run is known not to.
-    return Seen(GuestState.INCOMING if waits else GuestState.UNKNOWN)
+    if waits:
+        return Seen(GuestState.INCOMING)
+    return Seen(GuestState.UNKNOWN, rest=Rest.CUT if home.lacks_memory else Rest.NONE)
+
+
+def _as_left(seen: Seen | None) -> Seen:
+    """Say what is here of a guest that has left by post-copy; who is silent sends nothing."""
+    if seen is None:
+        return Seen(GuestState.MIGRATED, rest=Rest.CUT)
+    return seen if seen.state is GuestState.MIGRATED else Seen(GuestState.MIGRATED)
 
 
 async def _ask(
@@ -87,6 +103,24 @@ async def _question(session: Monitor, home: Home, *, waits: bool) -> Seen:
     if waits:
         # Whatever QEMU calls it: it has not been told to run.
         return Seen(GuestState.INCOMING, arrived=await has_arrived(session))
-    if state is GuestState.MIGRATED and not await has_left(session, home):
+    if await has_left(session, home, status):
+        rest = await _rest(session) if home.has_begun_post_copy else Rest.NONE
+        return Seen(GuestState.MIGRATED, rest=rest)
+    if state is GuestState.MIGRATED:
         return Seen(GuestState.PAUSED)
-    return Seen(state, lacks_space=lacks_space(status))
+    return Seen(state, lacks_space=lacks_space(status), rest=await _missing(session, home))
+
+
+async def _missing(session: Monitor, home: Home) -> Rest:
+    """Tell what a guest lacks that runs here, and has come from another node."""
+    if not home.lacks_memory:
+        return Rest.NONE
+    rest = await _rest(session)
+    if not rest:
+        await take_key(session, home)
+        home.have_memory()
+    return rest
+
+
+async def _rest(session: Monitor) -> Rest:
+    return (await progress_of(session)).rest

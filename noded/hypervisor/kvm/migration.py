@@ -5,93 +5,45 @@ The guest runs on meanwhile. The source keeps it until the target has said that 
 The target never runs by itself: not even when all is there, since the source may not have heard
 of that and go on. It does not touch the disks before it runs ("late-block-activate"), so a source
 that goes on gets them back. That a guest has left is written down before anybody is told.
+
+With post-copy it may leave once all of its memory was sent once: it runs on the target then, and
+what it has changed meanwhile follows (``post_copy``).
 """
 
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Collection
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from common.errors import Conflict, NodeFailure
-from common.model.kvm import KvmParameters
 from common.names import TaskId
-from common.noderpc.instances import GuestState, Reception
+from common.noderpc.instances import GuestState
 from noded.hypervisor.interface import Tell
-from noded.hypervisor.kvm import credentials
-from noded.hypervisor.kvm.greeting import connect, cut, held
+from noded.hypervisor.kvm.credentials import give_key, take_key
+from noded.hypervisor.kvm.greeting import connect, cut
 from noded.hypervisor.kvm.home import Home, Record
-from noded.hypervisor.kvm.monitor import CommandRefused, Monitor, Silent, monitor
-from noded.hypervisor.kvm.parse import Progress, Transfer, parse_progress, parse_state
+from noded.hypervisor.kvm.monitor import Monitor, Silent, monitor
+from noded.hypervisor.kvm.parse import may_have_left, parse_state
+from noded.hypervisor.kvm.progress import Progress, Transfer
+from noded.hypervisor.kvm.ways import LINE, Line, Manner, progress_of, set_ways
 
 LOOK_EVERY_S = 0.2
 NEWS_S = 0.5  # for the socket of events to be free; else there are looks only
 STALLED_AFTER_S = 60.0  # without a byte sent: the network is gone and nobody told us
 END_S = 30.0  # for a transfer to end that was cancelled
-
-_KEY, _LINE = "move-key", "move-line"  # what QEMU calls them
-# The guest is slowed down when it changes memory faster than the network carries it.
-_CAPABILITIES = ("return-path", "auto-converge", "late-block-activate", "events")
-_OPTIONAL = ("xbzrle",)  # what only the source has to know
+PASSES = 2  # as many have begun when all memory was sent once
 
 
-async def receive(home: Home, name: str, secret: str, line: socket.socket) -> None:
-    """Have a fresh QEMU receive memory from a connection; our copy of that is closed.
-
-    Raises:
-        NodeFailure: QEMU refuses or is silent.
-    """
-    with line:
-        async with monitor(home.qmp_socket, name) as session:
-            await _prepare(session, home, secret, endpoint="server")
-            await session.give(_LINE, line)
-            await session.ask("migrate-incoming", uri=f"fd:{_LINE}")
-
-
-async def resume(home: Home, name: str) -> None:
-    """Have a guest run whose memory is here.
-
-    Raises:
-        Conflict: it is not here as a whole.
-        NodeFailure: QEMU is silent, or cannot open the guest's disks.
-    """
-    async with monitor(home.qmp_socket, name) as session:
-        # To a QEMU that still waits, "cont" would mean to run as soon as all is there.
-        if not await has_arrived(session):
-            raise Conflict(f"{name} cannot run here: its memory has not arrived.", instance=name)
-        home.let_run()
-        await session.ask("cont")
-        await _forget_key(session, home)
-
-
-async def has_arrived(session: Monitor) -> bool:
-    """Tell whether a target has all of a guest's memory, and has ended the transfer."""
-    if parse_state(await session.ask("query-status")) is GuestState.INCOMING:
+async def has_left(session: Monitor, home: Home, status: Mapping[str, Any]) -> bool:
+    """Tell whether a guest whose ``query-status`` this is has left; if so, write it down."""
+    if not may_have_left(status):
         return False
-    return (await progress_of(session)).state is Transfer.COMPLETED
-
-
-async def has_left(session: Monitor, home: Home) -> bool:
-    """Tell whether a guest that stands still after a transfer has left; if so, write it down."""
-    if (await progress_of(session)).state is not Transfer.COMPLETED:
+    if not (await progress_of(session)).has_left:
         return False
     home.mark_left()
     return True
-
-
-class Line(NamedTuple):
-    """Where the memory goes: an address, the target's name, and what it has told."""
-
-    host: str
-    peer: str
-    reception: Reception
-
-
-class Manner(NamedTuple):
-    """How it goes there: as ``parameters`` say, the guest running meanwhile if ``live``."""
-
-    parameters: KvmParameters
-    live: bool
 
 
 async def send(
@@ -112,18 +64,19 @@ async def send(
             return  # just now
         else:
             # Ours to the end: if QEMU waits for a peer that is silent, we can wake it up.
-            connection = stack.enter_context(held(await _connect(name, line)))
+            connection = stack.enter_context(await _connect(name, line))
+            stack.callback(_cut_unless_left, home, connection)
             async with monitor(home.qmp_socket, name) as session:
                 await _begin(session, home, name, move, manner, line, connection)
         try:
-            end = await _follow(home, name, news, connection, tell)
+            end = await _follow(home, name, news, connection, manner, tell)
         except asyncio.CancelledError:
             # If the memory has left by now, the guest's place is for others to sort out.
             with contextlib.suppress(Conflict, NodeFailure):
                 await cancel(home, name, connection)
             raise
-    if await _ensure_runs_or_has_left(home, name):
-        return
+        if await _ensure_runs_or_has_left(home, name):
+            return
     reason = end.error or "it was cancelled"
     raise NodeFailure(
         f"Moving {name} to {peer} failed, and it goes on here: {reason}.", instance=name, peer=peer
@@ -133,16 +86,18 @@ async def send(
 async def cancel(home: Home, name: str, line: socket.socket | None = None) -> None:
     """End a transfer that goes on, and have the guest run here.
 
-    Without its connection, ``line``, whoever follows the transfer cuts that.
+    Without its connection, ``line``, whoever follows the transfer cuts that. One that is about to
+    switch to post-copy is not ended: QEMU would throw away what the target may run with.
 
     Raises:
         Conflict: its memory has left.
         NodeFailure: QEMU does not end the transfer, or is silent.
     """
     async with monitor(home.qmp_socket, name) as session:
-        if (await progress_of(session)).state is Transfer.ACTIVE:
+        is_ended = not home.has_begun_post_copy
+        if is_ended and (await progress_of(session)).state is Transfer.ACTIVE:
             await session.ask("migrate_cancel")
-    if line is not None:
+    if line is not None and is_ended:
         cut(line)
     try:
         async with asyncio.timeout(END_S):
@@ -155,11 +110,6 @@ async def cancel(home: Home, name: str, line: socket.socket | None = None) -> No
         ) from error
     if await _ensure_runs_or_has_left(home, name):
         raise Conflict(f"The memory of {name} has left this node for good.", instance=name)
-
-
-async def progress_of(session: Monitor) -> Progress:
-    """Ask QEMU how its transfer is going."""
-    return parse_progress(await session.ask("query-migrate"))
 
 
 async def _connect(name: str, line: Line) -> socket.socket:
@@ -199,15 +149,16 @@ async def _begin(
         raise Conflict(f"{name} cannot be moved: it stands still.", instance=name)
     home.begin_leaving(move)
     parameters = manner.parameters
-    wanted = parameters.migration_caps.split(":")
-    await _prepare(session, home, line.reception.secret, endpoint="client", wanted=wanted)
+    await set_ways(session, manner.ways)
+    await give_key(session, home, line.reception.secret, endpoint="client")
     await session.ask(
         "migrate-set-parameters",
         max_bandwidth=parameters.migration_bandwidth << 20,
+        max_postcopy_bandwidth=parameters.migration_bandwidth << 20,
         downtime_limit=parameters.migration_downtime,
     )
-    await session.give(_LINE, connection)
-    await session.ask("migrate", uri=f"fd:{_LINE}")
+    await session.give(LINE, connection)
+    await session.ask("migrate", uri=f"fd:{LINE}")
     if not manner.live:
         # Not before: a guest that stands still and does not leave would have to be told to run.
         home.stand_still()
@@ -220,18 +171,28 @@ def _check_same(home: Home, name: str, move: TaskId) -> None:
 
 
 async def _follow(
-    home: Home, name: str, news: Monitor | None, line: socket.socket | None, tell: Tell
+    home: Home,
+    name: str,
+    news: Monitor | None,
+    line: socket.socket | None,
+    manner: Manner,
+    tell: Tell,
 ) -> Progress:
-    """Watch a transfer until it has ended; cancel one that stands still."""
+    """Watch a transfer until the guest has left, or does not; cancel one that stands still."""
     loop = asyncio.get_running_loop()
     sent, moved_at = -1, loop.time()
+    was_cancelled = False
     while True:
         # A session for each look: others, who may want to cancel, get their turn between.
         now = await _look(home, name)
         if now.state is not Transfer.ACTIVE:
-            return now
+            return replace(now, error="") if was_cancelled else now
+        was_cancelled = was_cancelled or now.cancelling
         if now.cancelling and line is not None:
-            cut(line)  # QEMU itself breaks none before the handshake is over
+            # QEMU itself breaks none before the handshake is over; that we do it is no error.
+            cut(line)
+        if manner.is_post_copy and now.rounds >= PASSES and not home.has_begun_post_copy:
+            await _begin_post_copy(home, name)
         if now.sent != sent:
             sent, moved_at = now.sent, loop.time()
         elif loop.time() - moved_at > STALLED_AFTER_S:
@@ -244,6 +205,21 @@ async def _follow(
         tell(now.sentence, now.share)
         # The guest stands still from the last page to the news of it: no time to lose.
         await (news.news(LOOK_EVERY_S) if news else asyncio.sleep(LOOK_EVERY_S))
+
+
+async def _begin_post_copy(home: Home, name: str) -> None:
+    """Have the guest go on elsewhere, unless its transfer was cancelled meanwhile."""
+    async with monitor(home.qmp_socket, name) as session:
+        now = await progress_of(session)
+        if now.state is Transfer.ACTIVE and not now.cancelling:
+            home.begin_post_copy()
+            await session.ask("migrate-start-postcopy")
+
+
+def _cut_unless_left(home: Home, line: socket.socket) -> None:
+    """Break a connection that QEMU may still wait for, and leave alone what the guest needs."""
+    if not home.has_left:
+        cut(line)
 
 
 @contextlib.asynccontextmanager
@@ -271,43 +247,14 @@ async def _ensure_runs_or_has_left(home: Home, name: str) -> bool:
     QEMU resumes a guest whose transfer failed; make sure, in case that failed too.
     """
     async with monitor(home.qmp_socket, name) as session:
-        await _forget_key(session, home)
-        match parse_state(await session.ask("query-status")):
-            case GuestState.MIGRATED:
-                if await has_left(session, home):
-                    return True
-                await session.ask("cont")
-            case GuestState.PAUSED:
+        await take_key(session, home)
+        status = await session.ask("query-status")
+        if await has_left(session, home, status):
+            return True
+        match parse_state(status):
+            case GuestState.MIGRATED | GuestState.PAUSED:
                 await session.ask("cont")
             case _:
                 pass
     home.go_on()
     return False
-
-
-async def _prepare(
-    session: Monitor, home: Home, secret: str, *, endpoint: str, wanted: Collection[str] = ()
-) -> None:
-    """Give QEMU the key of this move, and the ways in which we move guests."""
-    await _forget_key(session, home)
-    named = {"username": credentials.USER} if endpoint == "client" else {}
-    await session.ask(
-        "object-add",
-        qom_type="tls-creds-psk",
-        id=_KEY,
-        endpoint=endpoint,
-        dir=str(credentials.lend(home, secret)),
-        **named,
-    )
-    ours = dict.fromkeys(_CAPABILITIES, True) | {name: name in wanted for name in _OPTIONAL}
-    capabilities = [{"capability": name, "state": state} for name, state in ours.items()]
-    await session.ask("migrate-set-capabilities", capabilities=capabilities)
-    await session.ask("migrate-set-parameters", tls_creds=_KEY)
-
-
-async def _forget_key(session: Monitor, home: Home) -> None:
-    """Leave nothing of a key in QEMU and on the disk; harmless when there is none."""
-    credentials.forget(home)
-    with contextlib.suppress(CommandRefused):  # it had none
-        await session.ask("migrate-set-parameters", tls_creds="")
-        await session.ask("object-del", id=_KEY)

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +63,23 @@ class Monitor:
             CommandRefused: QEMU says no.
             Silent: no answer, or the connection broke.
         """
+        return await self._ask(command, arguments)
+
+    async def ask_at_once(self, command: str, **arguments: Any) -> Any:
+        """Execute one of the few commands for which QEMU does not have to get to its main loop.
+
+        Raises:
+            CommandRefused, Silent: as ``ask``.
+        """
+        return await self._ask(command, arguments, at_once=True)
+
+    async def _ask(
+        self, command: str, arguments: Mapping[str, Any], *, at_once: bool = False
+    ) -> Any:
         told = {name.replace("_", "-"): value for name, value in arguments.items()}
         try:
             async with asyncio.timeout(self._patience_s):
-                return await self._client.execute(command, told or None)
+                return await self._client.execute(command, told or None, oob=at_once)
         except ExecuteError as error:
             reason = error.error.error.desc.rstrip(".")
             raise CommandRefused(

@@ -1,20 +1,24 @@
 """Guests that come from another node, and go there: what may be done in which state."""
 
 import logging
+from contextlib import suppress
 
 from common.errors import Conflict, NodeFailure
 from common.names import InstanceId, TaskId
-from common.noderpc.instances import GuestSpec, GuestState, Reception
+from common.noderpc.instances import GuestSpec, GuestState, Reception, Rest
 from noded.hypervisor.interface import Tell
-from noded.hypervisor.kvm import migration
+from noded.hypervisor.kvm import coming, credentials, migration, post_copy
 from noded.hypervisor.kvm.arrivals import Arrivals
-from noded.hypervisor.kvm.guests import Guests, name_of
-from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.greeting import connect
+from noded.hypervisor.kvm.guests import Guests, half_here, name_of
+from noded.hypervisor.kvm.home import Home, homes
+from noded.hypervisor.kvm.lifelines import Lifelines
 from noded.hypervisor.kvm.lives import Lives
 from noded.hypervisor.kvm.looks import Seen, look
 from noded.hypervisor.kvm.monitor import monitor
-from noded.hypervisor.kvm.parse import Transfer
+from noded.hypervisor.kvm.progress import Transfer
 from noded.hypervisor.kvm.standstill import Standstill
+from noded.hypervisor.kvm.ways import Line, Manner, progress_of
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +33,14 @@ class Moves:
         self._lives = lives
         self._standstill = standstill
         self._arrivals = arrivals
+        self._lifelines = Lifelines(guests.background)
+
+    async def prepare(self) -> None:
+        """Be able to mend the lines of guests that lack memory, as noded was before."""
+        for home in homes(self._guests.directory):
+            if home.lacks_memory:
+                with suppress(NodeFailure):  # it has ended, or waits for what it lacks
+                    await self._lifelines.hold(home, name_of(home))
 
     async def ensure_receiving(
         self, guest: GuestSpec, taps: tuple[str, ...], move: TaskId
@@ -38,6 +50,8 @@ class Moves:
             match await look(home, self._guests.pulses):
                 case Seen(state=GuestState.RUNNING | GuestState.PAUSED | GuestState.UNKNOWN as it):
                     raise Conflict(f"{guest.name} is here already: {it}.", instance=guest.name)
+                case Seen(state=GuestState.MIGRATED, rest=Rest.COMES | Rest.CUT):
+                    raise half_here(home)
                 case Seen(state=GuestState.INCOMING, arrived=arrived):
                     record = home.record()
                     if record and record.receives == move:
@@ -55,7 +69,8 @@ class Moves:
             await self._lives.clear(home)
             await self._lives.start(home, guest, taps, receives=move)
             try:
-                return self._arrivals.open(home, guest.name)
+                await coming.prepare(home, guest)
+                return self._arrivals.open(home, guest.name, coming.receive)
             except NodeFailure:
                 await self._lives.clear(home)
                 raise
@@ -63,8 +78,8 @@ class Moves:
     async def migrate(
         self,
         instance: InstanceId,
-        line: migration.Line,
-        manner: migration.Manner,
+        line: Line,
+        manner: Manner,
         *,
         move: TaskId,
         tell: Tell,
@@ -72,6 +87,11 @@ class Moves:
         home = self._guests.home(instance)
         may_leave = GuestState.RUNNING, GuestState.MIGRATED
         record = await self._guests.in_state(home, "moved", *may_leave)
+        if home.lacks_memory:
+            raise Conflict(
+                f"{record.name} cannot be moved: not all of its memory has come here yet.",
+                instance=instance,
+            )
         if not home.has_left:
             self._standstill.leave(instance)
             await self._guests.agents.thaw(home, record.name)  # else nobody would thaw it there
@@ -91,7 +111,7 @@ class Moves:
                     instance=instance,
                 )
             if state is not GuestState.RUNNING:
-                await migration.resume(home, record.name)
+                await coming.resume(home, record.name, self._lifelines)
                 log.info("%s has come, and runs here", record.name)
 
     async def ensure_not_migrating(self, instance: InstanceId) -> None:
@@ -106,13 +126,43 @@ class Moves:
             )
         await migration.cancel(home, record.name)
 
+    async def await_rest(self, instance: InstanceId, move: TaskId) -> Reception:
+        home = self._guests.home(instance)
+        async with self._guests.turns.of(instance):
+            record = home.record()
+            await self._guests.state(home)  # which finds out if all has come
+            if record is None or record.receives != move or not home.lacks_memory:
+                raise Conflict(
+                    f"{name_of(home)} lacks no memory here that would come by this move.",
+                    instance=instance,
+                )
+            lifeline = await self._lifelines.hold(home, record.name)
+            await lifeline.cut()
+            take_rest = self._lifelines.take_rest
+            return self._arrivals.open(home, record.name, take_rest, credentials.lent(home))
+
+    async def send_rest(
+        self, instance: InstanceId, host: str, reception: Reception, move: TaskId
+    ) -> None:
+        home = self._guests.home(instance)
+        async with self._guests.turns.of(instance):
+            record = await self._guests.in_state(home, "sent on", GuestState.MIGRATED)
+            if home.left_by != move:
+                raise Conflict(
+                    f"{record.name} has left this node by another move.", instance=instance
+                )
+            await post_copy.ensure_cut(home, record.name)
+            line = await connect(host, reception.port, reception.secret)
+            await post_copy.send_rest(home, record.name, reception.secret, line)
+            log.info("the rest of %s goes on to %s", record.name, host)
+
     async def _kept(self, home: Home, name: str) -> Reception | None:
         """Return where a shell is reached; None for one that is good for nothing any more."""
         async with monitor(home.qmp_socket, name) as session:
-            match (await migration.progress_of(session)).state:
+            match (await progress_of(session)).state:
                 case Transfer.NONE:
-                    return self._arrivals.open(home, name)
-                case Transfer.ACTIVE | Transfer.COMPLETED:
+                    return self._arrivals.open(home, name, coming.receive)
+                case Transfer.ACTIVE | Transfer.HANDED_OVER | Transfer.CUT | Transfer.COMPLETED:
                     return Reception(port=0, secret="")
                 case Transfer.FAILED | Transfer.CANCELLED:
                     return None

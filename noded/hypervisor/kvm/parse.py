@@ -6,7 +6,6 @@ Source: docs/interop/qemu-qmp-ref of QEMU 7.2; error texts recorded from Debian'
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from common.errors import NodeFailure
@@ -51,58 +50,6 @@ class UnexpectedOutput(NodeFailure):
     code = "node-failure.unexpected-output"
 
 
-class Transfer(StrEnum):
-    """Where the transfer of a guest's memory stands; see ``_TRANSFERS``."""
-
-    NONE = "none"
-    ACTIVE = "active"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-_TRANSFERS = {
-    "none": Transfer.NONE,
-    "setup": Transfer.ACTIVE,
-    "active": Transfer.ACTIVE,
-    "pre-switchover": Transfer.ACTIVE,
-    "device": Transfer.ACTIVE,
-    "wait-unplug": Transfer.ACTIVE,
-    "cancelling": Transfer.ACTIVE,
-    "completed": Transfer.COMPLETED,
-    "failed": Transfer.FAILED,
-    "cancelled": Transfer.CANCELLED,
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """A transfer; sizes in bytes."""
-
-    state: Transfer
-    cancelling: bool = False  # was told to end, and has not
-    error: str = ""
-    sent: int = 0
-    remaining: int = 0
-    total: int = 0
-    rounds: int = 0  # times all memory was gone through; what changed meanwhile is sent again
-    rate: float = 0.0  # sent, a second
-
-    @property
-    def share(self) -> float | None:
-        """How much of the memory is there, from 0 to 1; None before it is known."""
-        return 1 - self.remaining / self.total if self.total else None
-
-    @property
-    def sentence(self) -> str:
-        """Say how far it is, for an operator."""
-        if not self.total:
-            return "connecting"
-        told = f"round {self.rounds}: {self.remaining >> 20} of {self.total >> 20} MiB left"
-        # How long it takes does not follow: pages of zeros take nothing, and others are sent again.
-        return f"{told}, {self.rate / (1 << 20):.1f} MiB/s" if self.rate else told
-
-
 def parse_version(text: str) -> str:
     """Read the output of ``qemu-system-x86_64 --version``: "7.2.22".
 
@@ -140,6 +87,14 @@ def parse_state(status: Mapping[str, Any]) -> GuestState:
             raise UnexpectedOutput(f"QEMU's status is “{str(status)[:200]}”.")
 
 
+def may_have_left(status: Mapping[str, Any]) -> bool:
+    """Tell from the answer of ``query-status`` whether a guest stands still for its move.
+
+    By post-copy it is "finish-migrate" until the rest of its memory has left, too.
+    """
+    return status.get("status") in ("finish-migrate", "postmigrate")
+
+
 def was_turned_off(log: str) -> bool:
     """Tell from the end of QEMU's log whether a guest has turned itself off.
 
@@ -157,28 +112,6 @@ def lacks_space(status: Mapping[str, Any]) -> bool:
     “werror”, whose default is “enospc”.
     """
     return status.get("status") == "io-error"
-
-
-def parse_progress(answer: Mapping[str, Any]) -> Progress:
-    """Read the answer of ``query-migrate``, of a source or of a target.
-
-    Raises:
-        UnexpectedOutput: a state that QEMU 7.2 does not have.
-    """
-    status = str(answer.get("status", "none"))
-    if status not in _TRANSFERS:
-        raise UnexpectedOutput(f"QEMU's migration status is “{status[:200]}”.")
-    ram = answer.get("ram", {})
-    return Progress(
-        state=_TRANSFERS[status],
-        cancelling=status == "cancelling",
-        error=str(answer.get("error-desc", "")),
-        sent=int(ram.get("transferred", 0)),
-        remaining=int(ram.get("remaining", 0)),
-        total=int(ram.get("total", 0)),
-        rounds=int(ram.get("dirty-sync-count", 0)),
-        rate=float(ram.get("mbps", 0)) * 1e6 / 8,
-    )
 
 
 def parse_display(answer: Mapping[str, Any]) -> str:

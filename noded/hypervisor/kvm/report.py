@@ -57,6 +57,7 @@ async def report(home: Home, pulses: Pulses, agents: Agents) -> GuestReport | No
         user_down=seen.state is GuestState.STOPPED and _was_turned_off(home, record),
         held=record.held and seen.state is GuestState.PAUSED,
         interfaces=await _interfaces(home, record, seen.state, agents),
+        rest=seen.rest,
         silent_s=silent_s,
     )
 

@@ -9,12 +9,14 @@ from tests.sim.settings import (
     ALPHA,
     GAMMA,
     WEB1,
+    web1_by_post_copy,
     web1_half_moved,
     web1_on,
     web1_on_dead_gamma,
     web1_with_data,
 )  # fmt: skip
 from tests.sim.stories.group import another_group_of_two
+from tests.support.seeds import is_thorough
 from tests.support.story import Story
 
 # A node that fails to delete a disk that is needed no more is left with it, and told so.
@@ -25,8 +27,8 @@ STORIES = {
         FailOverInstance(instance_name=WEB1, target_node="alpha"), web1_on("gamma")
     ),
     "fail over from a dead node": Story(FailOverInstance(instance_name=WEB1), web1_on_dead_gamma),
-    "migrate": Story(
-        MigrateInstance(instance_name=WEB1, target_node="alpha"), web1_on("gamma"),
+    "migrate by post-copy": Story(
+        MigrateInstance(instance_name=WEB1, target_node="alpha"), web1_by_post_copy,
         again=MigrateInstance(instance_name=WEB1, cleanup=True),
     ),
     "fail over what was to migrate": Story(
@@ -51,3 +53,10 @@ STORIES = {
         ChangeGroup(instance_name=WEB1, target_groups=("other",)), another_group_of_two, nodes=4
     ),
 }  # fmt: skip
+
+# As "migrate where the allocator says", but for how it is chosen.
+if is_thorough():
+    STORIES["migrate"] = Story(
+        MigrateInstance(instance_name=WEB1, target_node="alpha"), web1_on("gamma"),
+        again=MigrateInstance(instance_name=WEB1, cleanup=True),
+    )  # fmt: skip

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.noderpc.instances import GuestState
+from common.noderpc.instances import GuestState, Rest
 from noded.hypervisor.kvm.parse import (
     BlockNode,
-    Progress,
-    Transfer,
     UnexpectedOutput,
     explain,
     parse_balloon,
@@ -18,11 +16,11 @@ from noded.hypervisor.kvm.parse import (
     parse_cpu_ticks,
     parse_devices,
     parse_display,
-    parse_progress,
     parse_state,
     parse_version,
     was_turned_off,
 )
+from noded.hypervisor.kvm.progress import Progress, Transfer, parse_progress
 
 ACTIVE = {
     "expected-downtime": 30, "status": "active", "setup-time": 1, "total-time": 1502,
@@ -68,6 +66,35 @@ def test_progress_of_a_source() -> None:
     assert (progress.sent, progress.total, progress.rounds) == (12617974, 134750208, 1)
     assert progress.share == pytest.approx(0.1007, abs=1e-3)
     assert progress.sentence == "round 1: 115 of 128 MiB left, 8.0 MiB/s"
+
+
+@pytest.mark.parametrize(
+    ("status", "sent", "state", "rest"),
+    [
+        ("postcopy-active", 0, Transfer.ACTIVE, None),  # it may go on here after all
+        ("postcopy-active", 83192, Transfer.HANDED_OVER, Rest.COMES),
+        ("postcopy-recover", 83192, Transfer.HANDED_OVER, Rest.COMES),
+        ("postcopy-paused", 83192, Transfer.CUT, Rest.CUT),
+        ("completed", 83192, Transfer.COMPLETED, Rest.NONE),
+    ],
+)
+def test_guest_has_left_by_post_copy_when_a_part_of_the_rest_was_sent(
+    status: str, sent: int, state: Transfer, rest: Rest | None
+) -> None:
+    ram = {"total": 134750208, "postcopy-bytes": sent}
+    progress = parse_progress({"status": status, "ram": ram})
+    assert progress.state is state
+    assert progress.has_left is (rest is not None)
+    assert rest is None or progress.rest is rest
+
+
+@pytest.mark.parametrize(
+    ("status", "rest"),
+    [("postcopy-active", Rest.COMES), ("postcopy-paused", Rest.CUT), ("completed", Rest.NONE)],
+)
+def test_target_tells_the_rest_without_figures(status: str, rest: Rest) -> None:
+    progress = parse_progress({"status": status})
+    assert (progress.has_left, progress.rest) == (True, rest)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+"""Sessions through which QEMU hears when its guest waits for memory of which the line was cut.
+
+A device that touches such memory stops QEMU's main loop, and with it all of QMP but two commands,
+which are obeyed out of band in a session that was open before. One is held for each guest that
+lacks memory, together with spare connections that QEMU was given while it could still take them.
+What comes on another line is passed on there; it is encrypted, and noded has no part in it.
+"""
+
+import asyncio
+import socket
+from contextlib import AsyncExitStack, suppress
+
+from common.errors import NodeFailure
+from common.names import InstanceId
+from common.tasks import Background
+from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.monitor import CommandRefused, Monitor, monitor
+
+SPARES = 4  # lines that can be cut before QEMU has to take another spare
+LOOK_EVERY_S = 1.0
+CHUNK = 1 << 20
+
+
+class Lifeline:
+    """Of one guest; held by ``Lifelines``."""
+
+    def __init__(self, session: Monitor) -> None:
+        self._session = session
+        self._spares: dict[str, socket.socket] = {}  # our ends, by what QEMU calls its own
+        self._given = 0
+
+    async def give_spare(self) -> None:
+        """Give QEMU one end of another connection; it has to answer.
+
+        Raises:
+            NodeFailure: it does not.
+        """
+        ours, qemus = socket.socketpair()
+        with qemus:
+            name = f"spare{self._given}"
+            try:
+                await self._session.lend(name, qemus.fileno())  # and it waits for what comes there
+            except NodeFailure:
+                ours.close()
+                raise
+        ours.settimeout(0)
+        self._spares[name], self._given = ours, self._given + 1
+
+    async def cut(self) -> None:
+        """Have QEMU let go of its line; harmless if that is cut, or there is none."""
+        with suppress(CommandRefused):
+            await self._session.ask_at_once("migrate-pause")
+
+    async def mend(self) -> socket.socket:
+        """Have QEMU go on with a spare connection; return our end of it.
+
+        Raises:
+            NodeFailure: there is none, or QEMU refuses, or is silent.
+        """
+        if not self._spares:
+            await self.give_spare()
+        name = next(iter(self._spares))
+        ours = self._spares.pop(name)
+        try:
+            await self._session.ask_at_once("migrate-recover", uri=f"fd:{name}")
+        except NodeFailure:
+            ours.close()
+            raise
+        return ours
+
+    def close(self) -> None:
+        for spare in self._spares.values():
+            spare.close()
+
+
+class Lifelines:
+    """Of all guests of a node that lack memory."""
+
+    def __init__(self, background: Background) -> None:
+        self._background = background
+        self._held: dict[InstanceId, Lifeline] = {}
+
+    async def hold(self, home: Home, name: str) -> Lifeline:
+        """Return a guest's lifeline, until it has all its memory or has ended.
+
+        Raises:
+            NodeFailure: there was none, and its QEMU does not answer.
+        """
+        if held := self._held.get(home.instance):
+            return held
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(monitor(home.news_socket, name))
+            lifeline = Lifeline(session)
+            stack.callback(lifeline.close)
+            for _ in range(SPARES):
+                await lifeline.give_spare()
+            self._held[home.instance] = lifeline
+            stack.callback(self._held.pop, home.instance)
+            holding = self._holding(home, stack.pop_all())
+            self._background.start(holding, name=f"the lifeline of {name}")
+        return lifeline
+
+    async def take_rest(self, home: Home, name: str, _: str, line: socket.socket) -> None:
+        """Have a guest's QEMU go on with what comes on ``line``.
+
+        Raises:
+            NodeFailure: it does not.
+        """
+        try:
+            spare = await (await self.hold(home, name)).mend()
+        except NodeFailure:
+            line.close()
+            raise
+        self._background.start(_join(line, spare), name=f"memory for {name}")
+
+    async def _holding(self, home: Home, held: AsyncExitStack) -> None:
+        async with held:
+            while home.lacks_memory and home.runs:  # noqa: ASYNC110 -- marks tell nobody
+                await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def _join(one: socket.socket, other: socket.socket) -> None:
+    """Pass on what comes on either of two connections, until one ends; then both do."""
+    with one, other:
+        ways = [asyncio.ensure_future(_pass_on(*way)) for way in ((one, other), (other, one))]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.wait(ways)
+
+
+async def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    with suppress(OSError):
+        while part := await loop.sock_recv(source, CHUNK):
+            await loop.sock_sendall(target, part)
