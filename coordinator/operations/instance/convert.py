@@ -30,7 +30,11 @@ from coordinator.operations.placement.numbers import free_devices
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.specs import guest_spec, present_guest
 from coordinator.operations.step import Step
-from coordinator.operations.steps.checks import check_online, check_takes_instances
+from coordinator.operations.steps.checks import (
+    check_online,
+    check_takes_instances,
+    warn_of_groups,
+)
 from coordinator.operations.steps.copies import DiskCopy, copy_disk, side_of
 from coordinator.operations.steps.disks import create_disk, delete_left_disk, homes
 from coordinator.operations.steps.mirrors import join_copies
@@ -79,6 +83,7 @@ async def plan_conversion(
     check_online(nodes[0])
     for node in nodes[1:]:
         check_takes_instances(node)
+    warn_of_groups(cluster, instance.name, nodes)
     refs = tuple(node.ref for node in nodes)
     holders, devices = new.holders([node.uuid for node in nodes]), free_devices(cluster)
     before = config.disks_of(instance)

@@ -49,7 +49,7 @@ from coordinator.operations.placement.fit import check_policy, check_still_fits,
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import guest_spec
 from coordinator.operations.step import Step, record
-from coordinator.operations.steps.checks import check_takes_instances
+from coordinator.operations.steps.checks import check_takes_instances, warn_of_groups
 from coordinator.operations.steps.disks import create_disk
 from coordinator.operations.steps.guests import start_guest
 from coordinator.operations.steps.mirrors import join_copies, let_go
@@ -102,6 +102,7 @@ class CreateInstance(NewInstance, kw_only=True):
             nodes = place.find_all(config)
             for each in nodes:
                 check_takes_instances(each)
+        warn_of_groups(cluster, self.instance_name, nodes)
         node = nodes[0]
         found = await find_adopted(cluster, kind, node, self.disks)
         uuids = [each.uuid for each in nodes]

@@ -41,6 +41,7 @@ from coordinator.operations.steps.checks import (
     check_takes_instances,
     find_guest,
     may_run,
+    warn_of_groups,
 )
 from coordinator.operations.steps.disks import create_disk
 from coordinator.operations.steps.mirrors import join_copies, let_go
@@ -119,6 +120,7 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
         else:
             with another_if_stale(cluster, place):
                 nodes = place.find_all(config)
+            warn_of_groups(cluster, before.name, nodes)
             after, disks = self._elsewhere(cluster, before, wished, nodes)
         planned = PlannedInstance(after, disks)
         cluster.promise(promise_of_space(planned))  # nobody else gets the numbers of its devices

@@ -21,7 +21,11 @@ from coordinator.operations.placement.growth import take_space_beside
 from coordinator.operations.placement.numbers import free_devices
 from coordinator.operations.placement.secondary import take_secondary
 from coordinator.operations.specs import disk_spec, present_guest
-from coordinator.operations.steps.checks import check_online, check_takes_instances
+from coordinator.operations.steps.checks import (
+    check_online,
+    check_takes_instances,
+    warn_of_groups,
+)
 from coordinator.operations.steps.snapshots import check_no_snapshots
 
 
@@ -103,6 +107,7 @@ async def plan_new_secondary(
         if target.uuid in (home.uuid, old.uuid):
             raise Conflict(f"{instance.name} has copies of its disks on {target.name} already.")
         await take_secondary(cluster, instance, disks, target)
+    warn_of_groups(cluster, instance.name, (home, target))
     devices, nodes = free_devices(cluster), (home.uuid, target.uuid)
     made = tuple(again_on(disk, nodes, devices) for disk in disks)
     plan = ReplacePlan(

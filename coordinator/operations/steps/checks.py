@@ -1,8 +1,11 @@
 """Checks that several operations make before they change anything."""
 
+from collections.abc import Sequence
+
 from common.errors import Conflict, GntError
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
+from common.names import InstanceName
 from common.noderpc.instances import GuestReport, GuestState, Instances
 from coordinator.operations.cluster_view import Cluster
 
@@ -24,6 +27,19 @@ def check_takes_instances(node: Node) -> None:
         raise Conflict(f"Node {node.name} is drained and takes no instances.", node=node.name)
     if not node.vm_capable:
         raise Conflict(f"Node {node.name} is not for instances (vm_capable=no).", node=node.name)
+
+
+def warn_of_groups(cluster: Cluster, name: InstanceName, nodes: Sequence[Node]) -> None:
+    """Tell whoever watches that an instance is going to be on nodes of two groups, as in Ganeti."""
+    home, *others = nodes
+    group = cluster.config.groups[home.group].name
+    for other in others:
+        if other.group != home.group:
+            cluster.log(
+                f"{name} is going to be on nodes of two groups, {home.name} in {group} and "
+                f"{other.name} in {cluster.config.groups[other.group].name}: its disks get the "
+                f"parameters of {group}, and allocators keep within one group."
+            )
 
 
 def check_may_start(instance: Instance) -> None:
