@@ -149,8 +149,7 @@ def _show(plans: Sequence[Round], layout: Layout, cluster: Snapshot, options: Pa
             say(line)
         if options.print_moves:
             for index, *homes in moves_between(cluster.instances, layout, meanwhile):
-                places = [meanwhile.places[home].index for home in homes if home != NOWHERE]
-                where = " ".join(cluster.nodes[place].name for place in places)
+                where = " ".join(cluster.nodes[home].name for home in homes if home != NOWHERE)
                 say(f"  {cluster.instances[index].name} {where}")
 
 

@@ -164,11 +164,10 @@ def _described(outcome: GroupOutcome) -> str:
 def _described_loss(outcome: DedicatedOutcome, model: ClusterModel) -> str:
     if outcome.loss is None:
         return show.nothing_fits(outcome.failures)
-    lost = ",".join(map(str, outcome.loss.allocations))
+    allocations, disk = outcome.loss
+    lost = ",".join(map(str, allocations))
     names = tuple(model.names[node] for node in outcome.nodes)
-    return show.placed(
-        f"([{lost}],{outcome.loss.disk})", outcome.successes, outcome.failures, names
-    )
+    return show.placed(f"([{lost}],{disk})", outcome.successes, outcome.failures, names)
 
 
 def _nodes(outcome: GroupOutcome, model: ClusterModel) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from coordinator.allocator.balancing.balance import Balance
 from coordinator.allocator.balancing.move_matrix import Candidates
 from coordinator.allocator.balancing.moves import Limits, MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
-from coordinator.allocator.balancing.shortlist import Shortlist
+from coordinator.allocator.balancing.shortlist import near_best
 from coordinator.allocator.balancing.step import Step
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.htools import hbal
@@ -182,7 +182,7 @@ def test_estimates_are_the_scores(seed: int) -> None:
         return
     some = balance.movable
     mirrored = state.demands.mirrored[some]
-    near = Shortlist(Step(state, score, some, aims, limits)).near_best(1e9, 1e9)
+    near = near_best(Step(state, score, some, aims, limits), 1e9, 1e9)
     for kind in MoveKind:
         found = [each for each in near if each.kind is kind]
         pairs = {(i, t): e for c in found for i, t, e in _each(c)}

@@ -7,9 +7,10 @@ they could have taken, and cannot any more: the lost allocations; then by the di
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 
-from common.record import Record, values_of
+from common.record import Record
 from coordinator.allocator.model.resources import asked
 from coordinator.allocator.model.shift import add_primary, add_secondary
 from coordinator.allocator.model.state import State
@@ -27,23 +28,9 @@ if TYPE_CHECKING:
     from coordinator.allocator.request import Allocate
 
 
-class Loss(Record):
-    """What a placement costs; less is better.
-
-    Attributes:
-        allocations: instances that no longer fit, per size in falling order.
-        disk: space left on the chosen nodes.
-    """
-
-    allocations: tuple[int, ...]
-    disk: int
-
-    def __lt__(self, other: Loss) -> bool:
-        return values_of(self) < values_of(other)
-
-    def __add__(self, other: Loss) -> Loss:
-        pairs = zip(self.allocations, other.allocations, strict=True)
-        return Loss(tuple(one + two for one, two in pairs), self.disk + other.disk)
+# What a placement costs, less is better: instances that no longer fit, per size in falling order;
+# and the disk space left on the chosen nodes.
+Loss = tuple[tuple[int, ...], int]
 
 
 class DedicatedOutcome(Record):
@@ -76,7 +63,7 @@ class _Trial(Record):
     @property
     def rank(self) -> tuple[tuple[int, ...], int, int]:
         """The least is the best, and among equals the last node."""
-        return self.loss.allocations, self.loss.disk, -self.node
+        return *self.loss, -self.node
 
 
 def choose_dedicated(
@@ -129,13 +116,17 @@ def _choose_pair(trials: _Trials, firsts: Sequence[_Trial]) -> DedicatedOutcome:
         usable = [one for one in (near, *others.values()) if one and not one.code]
         if usable:
             second = min(usable, key=lambda one: one.rank)
-            loss = first.loss + second.loss
-            if best is None or not best[0] < loss:
+            loss = _together(first.loss, second.loss)
+            if best is None or loss <= best[0]:
                 best = loss, (first.node, second.node)
     counts = Counter({Reason(code): count for code, count in failures.items()})
     if best is None:
         return DedicatedOutcome(failures=counts)
     return DedicatedOutcome(loss=best[0], nodes=best[1], successes=successes, failures=counts)
+
+
+def _together(one: Loss, other: Loss) -> Loss:
+    return tuple(map(operator.add, one[0], other[0])), one[1] + other[1]
 
 
 class _Trials:
@@ -174,9 +165,9 @@ class _Trials:
 
     def _tried(self, node: int, code: int, after: NodeResources) -> _Trial:
         if code:
-            return _Trial(code, Loss((), 0), node)
+            return _Trial(code, ((), 0), node)
         rooms = zip(self._before[node], self._room(after), strict=True)
-        return _Trial(code, Loss(tuple(was - now for was, now in rooms), int(after.disk)), node)
+        return _Trial(code, (tuple(was - now for was, now in rooms), int(after.disk)), node)
 
     def _room(self, row: NodeResources) -> tuple[int, ...]:
         return tuple(room_of_singles(row, size) for size in self._sizes)

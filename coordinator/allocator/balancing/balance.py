@@ -18,7 +18,7 @@ from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.balancing.move_matrix import Candidates
 from coordinator.allocator.balancing.moves import Limits, MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
-from coordinator.allocator.balancing.shortlist import Shortlist
+from coordinator.allocator.balancing.shortlist import near_best
 from coordinator.allocator.balancing.step import Step
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.score import Score
@@ -132,7 +132,7 @@ class Balance:
     ) -> list[Candidates]:
         """Moves of some instances to some nodes that may be within ``width`` of the best."""
         step = Step(self.state, score, some, targets, self.limits)
-        return Shortlist(step).near_best(bound, width + IN_DOUBT)
+        return near_best(step, bound, width + IN_DOUBT)
 
     @property
     def targets(self) -> Ints:

@@ -210,24 +210,14 @@ class State:
 
         With ``force``, as by default, the soft limits do not count.
         """
-        code, after = self.with_primary(demand, node, location, force=force)
+        clashes = self.taken_tags(demand, node)
+        code, after = shift.add_primary(
+            self.row(node), asked(demand), clashes=clashes, location=location, force=force
+        )
         if not code:
             self._change(node, after)
             self._count_tags(demand, node, +1)
         return Reason(code)
-
-    def with_primary(
-        self, demand: Instance, node: int, location: int, *, force: bool
-    ) -> tuple[int, NodeResources]:
-        """The code of the ``Reason`` not to run an instance on a node, and the node with it."""
-        code, after = shift.add_primary(
-            self.row(node),
-            asked(demand),
-            clashes=self.taken_tags(demand, node),
-            location=location,
-            force=force,
-        )
-        return code, after
 
     def taken_tags(self, demand: Instance, node: int) -> int:
         """How many exclusion tags of the instance are taken on a node."""

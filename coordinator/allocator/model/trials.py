@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from coordinator.allocator.model.resources import Demands, NodeResources
     from coordinator.allocator.model.state import Scope, State
-    from coordinator.allocator.model.terms import Term
     from coordinator.allocator.snapshot import Instance
 
     # Resources and demands, rows or arrays of both, and amounts of each node, to codes of
@@ -49,18 +48,6 @@ class Trials:
     def refuse(self, codes: Sequence[int]) -> None:
         """Refuse nodes for reasons that go before their own."""
         self.codes = [first or own for first, own in zip(codes, self.codes, strict=True)]
-
-    def add(self, term: Term, amounts: Sequence[int]) -> None:
-        """Add to a figure of each node."""
-        if not any(amounts):
-            return
-        if not isinstance(self.figures, list):
-            self.figures[term] += amounts
-            return
-        for at, amount in enumerate(amounts):
-            changed = [*self.figures[at]]
-            changed[term] += amount
-            self.figures[at] = changed
 
     def ranked(
         self, scope: Scope, crowding: Sequence[int], *, last_if_nan: bool = False
@@ -112,20 +99,27 @@ def as_secondary(
     demand: Instance,
     *,
     promised: Sequence[int] | None = None,
+    location: Sequence[int] | None = None,
     force: bool = False,
     ignore_disk: bool = False,
 ) -> Trials:
     """Keep a copy of an instance's disks on each node.
 
     Only a mirrored instance has a secondary node. ``promised`` is the memory that each node already
-    keeps for its primary node; None for nothing. ``force`` allows everything but using more disk
+    keeps for its primary node, ``location`` what having the copy there adds to the location score;
+    None for nothing. ``force`` allows everything but using more disk
     than there is; ``ignore_disk`` even that, on a node that is offline and lost its disks anyway.
     """
 
-    def keep(one: NodeResources, asks: Demands, held: Any) -> tuple[Any, NodeResources]:
+    def keep(
+        one: NodeResources, asks: Demands, held: Any, near: Any = 0
+    ) -> tuple[Any, NodeResources]:
+        if location is not None:
+            one = one.changed(location=one.location + near)
         return shift.add_secondary(one, asks, promised=held, force=force, any_disk=ignore_disk)
 
-    return on_each(state, scope, nodes, demand, keep, promised or [0] * len(nodes))
+    amounts = [promised or [0] * len(nodes), *([] if location is None else [location])]
+    return on_each(state, scope, nodes, demand, keep, *amounts)
 
 
 def on_each(

@@ -5,7 +5,6 @@ The target that leaves the scored nodes balanced best wins, the last among equal
 
 from __future__ import annotations
 
-from coordinator.allocator.model.terms import Term
 from coordinator.allocator.model.trials import as_primary, as_secondary
 from coordinator.allocator.refusal import Reason
 
@@ -84,11 +83,16 @@ def new_secondaries(
     work.take_primary(demand, primary, assignment.location)
     refused = work.put_primary(demand, primary, model.location_score(demand, primary))
     scope = work.scope(scored)
-    promised = state.promised(targets, primary)
-    trials = as_secondary(state, scope, targets, demand, promised=promised, force=force)
+    counts = model.usable[primary] and not demand.forthcoming and primary in scope.place
+    trials = as_secondary(
+        state,
+        scope,
+        targets,
+        demand,
+        promised=state.promised(targets, primary),
+        location=[model.shared_locations(primary, each) for each in targets] if counts else None,
+        force=force,
+    )
     trials.codes = [code or int(refused) for code in trials.codes]
-    if model.usable[primary] and not demand.forthcoming and primary in scope.place:
-        shared = [model.shared_locations(primary, target) for target in targets]
-        trials.add(Term.LOCATION_SCORE, shared)
     ranked = trials.ranked(scope, [0] * len(targets), last_if_nan=True)
     return Targets(targets, trials.codes, ranked)

@@ -21,13 +21,8 @@ from coordinator.allocator.snapshot import NOWHERE, Instance
 
 
 class Place(Record):
-    """A node as it stands, and its real instances, the newest first.
+    """A node as it stands, and its real instances, the newest first."""
 
-    Attributes:
-        index: of the node.
-    """
-
-    index: int
     group: int
     resources: NodeResources
     primaries: tuple[int, ...]
@@ -54,7 +49,6 @@ def layout_of(model: ClusterModel) -> Layout:
             secondaries.setdefault(instance.secondary, []).append(index)
     places = {
         index: Place(
-            index=index,
             group=node.group,
             resources=model.rows[index],
             primaries=tuple(primaries.get(index, ())),

@@ -7,14 +7,13 @@ where the nodes that stay up have no room for what has to be moved.
 The choices are those of Debian's hroller, to the last tie.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
 from coordinator.allocator.rolling.colouring import Graph, graph_of
 from coordinator.allocator.rolling.layout import (
     Layout,
-    Place,
     with_primary,
     with_secondary,
     without_primary,
@@ -54,19 +53,14 @@ def graph_of_nodes(
         known = set(mirrored)
         shared = dict.fromkeys(
             (one, other)
-            for place in _ascending(layout)
-            for homes in [[instances[index].primary for index in place.secondaries]]
+            for node in range(len(layout.places))
+            for homes in [[instances[index].primary for index in layout.places[node].secondaries]]
             for one in homes
             for other in homes
         )
         edges = mirrored + [edge for edge in shared if edge not in known]
     inside = [edge for edge in edges if edge[0] in nodes and edge[1] in nodes]
     return graph_of(range(min(nodes), max(nodes) + 1), inside)
-
-
-def _ascending(layout: Layout) -> Iterator[Place]:
-    for index in range(len(layout.places)):
-        yield layout.places[index]
 
 
 class Mover:
