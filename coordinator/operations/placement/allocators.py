@@ -2,12 +2,11 @@
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from common.errors import InvalidRequest, NoCapacity, NodeFailure, NotFound
+from common.errors import InvalidRequest, NodeFailure, NotFound
 from common.model.cluster import Cluster
 from common.paths import GANETIS_ALLOCATORS, Paths
 
@@ -18,8 +17,6 @@ BUILT_IN = "hail"  # in this process, unless a program of this name is found bef
 DEFAULT = "."  # Ganeti's word for whatever is the cluster's default
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}")
-
-T = TypeVar("T")
 
 
 class AllocatorFailed(NodeFailure):
@@ -99,22 +96,3 @@ def find_program(name: str, search_path: "SearchPath") -> Path | None:
     raise NotFound(
         f"There is no allocator “{name}”; the built-in one is “{BUILT_IN}”.{where}", allocator=name
     )
-
-
-async def first_success(
-    names: Iterable[str], attempt: Callable[[str], Awaitable[T]], tell: Callable[[str], None]
-) -> T:
-    """Ask allocators in order until one succeeds.
-
-    ``attempt`` asks one; ``tell`` is told of each that failed while there are others.
-
-    Raises:
-        NoCapacity, AllocatorFailed, NotFound: as the last one failed.
-    """
-    *others, last = names
-    for name in others:
-        try:
-            return await attempt(name)
-        except (NoCapacity, AllocatorFailed, NotFound) as error:
-            tell(f"{error.message} The next allocator is asked.")
-    return await attempt(last)

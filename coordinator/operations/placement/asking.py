@@ -8,15 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from common.errors import InvalidRequest, NoCapacity
+from common.errors import InvalidRequest, NoCapacity, NotFound
 from common.model.disk import Disk
 from coordinator.iallocator.response import Response, read_response
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.placement.allocators import (
-    AllocatorFailed,
-    find_program,
-    first_success,
-)
+from coordinator.operations.placement.allocators import AllocatorFailed, find_program
 from coordinator.operations.placement.look import Look, look_about
 from coordinator.operations.placement.promises import Promise
 from coordinator.state.config import Config
@@ -53,19 +49,25 @@ async def ask(cluster: Cluster, allocators: Sequence[str], question: Question[T]
         AllocatorFailed: the last one is a program that did not do its work.
         NotFound: there is no such allocator.
     """
+    *others, last = allocators
+    for name in others:
+        try:
+            return name, await _ask_one(cluster, name, question)
+        except (NoCapacity, AllocatorFailed, NotFound) as error:
+            cluster.log(f"{error.message} The next allocator is asked.")
+    return last, await _ask_one(cluster, last, question)
 
-    async def attempt(name: str) -> tuple[str, T]:
-        program = find_program(name, cluster.placing.search_path)
-        if program is None:
-            found = await _ask_here(cluster, name, question)
-        else:
-            async with cluster.placing.turn:
-                found = await _ask_program(cluster, name, program, question)
-        for who, where in question.places(found):
-            cluster.log(f"Selected nodes for instance {who} via iallocator {name}: {where}")
-        return name, found
 
-    return await first_success(allocators, attempt, cluster.log)
+async def _ask_one(cluster: Cluster, name: str, question: Question[T]) -> T:
+    program = find_program(name, cluster.placing.search_path)
+    if program is None:
+        found = await _ask_here(cluster, name, question)
+    else:
+        async with cluster.placing.turn:
+            found = await _ask_program(cluster, name, program, question)
+    for who, where in question.places(found):
+        cluster.log(f"Selected nodes for instance {who} via iallocator {name}: {where}")
+    return found
 
 
 async def _ask_here(cluster: Cluster, name: str, question: Question[T]) -> T:

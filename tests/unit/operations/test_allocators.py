@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from common.errors import InvalidRequest, NoCapacity, NotFound
+from common.errors import InvalidRequest, NotFound
 from common.model.cluster import Cluster
 from common.names import ClusterId, ClusterName, NodeId
 from coordinator.operations.placement.allocators import (
@@ -13,9 +13,7 @@ from coordinator.operations.placement.allocators import (
     allocators_for,
     check_name,
     find_program,
-    first_success,
 )
-from tests.support.clock import simulate
 
 CLUSTER = Cluster(
     uuid=ClusterId("c"), name=ClusterName("test"), master=NodeId("a"), default_iallocator="hail",
@@ -62,19 +60,3 @@ def test_the_first_program_of_a_name_wins_and_ours_before_ganetis(tmp_path: Path
     assert find_program("hail", (second, None)) == second / "hail"
     with pytest.raises(NotFound, match=r"no allocator “c”.*looked for in .*/1, .*/2"):
         find_program("c", path)
-
-
-def test_the_next_is_asked_when_one_finds_nothing() -> None:
-    said: list[str] = []
-
-    async def attempt(name: str) -> str:
-        if name != "three":
-            raise NoCapacity(f"{name} finds nothing.")
-        return name
-
-    assert simulate(first_success(("one", "two", "three"), attempt, said.append)) == "three"
-    assert said == [
-        f"{name} finds nothing. The next allocator is asked." for name in ("one", "two")
-    ]
-    with pytest.raises(NoCapacity, match="two finds nothing"):
-        simulate(first_success(("one", "two"), attempt, said.append))

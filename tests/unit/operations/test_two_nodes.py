@@ -124,6 +124,18 @@ def test_a_mirrored_instance_is_given_two_nodes_and_both_are_promised() -> None:
     assert f"via iallocator hail: {chosen.nodes[0]}, {chosen.nodes[1]}" in seen.said[0]
 
 
+def test_the_next_allocator_is_asked_when_one_finds_nothing_or_is_not_there() -> None:
+    cluster, seen = cluster_of(configured(), ROOMY)
+    assert asyncio.run(place_new(cluster, ["nobody", "hail"], planned())).allocator == "hail"
+    assert seen.said[0].startswith("There is no allocator “nobody”")
+    assert seen.said[0].endswith(" The next allocator is asked.")
+    cluster, seen = cluster_of(configured(), dict.fromkeys(NAMES, facts(space=100)))
+    with pytest.raises(NotFound, match="nobody"):
+        asyncio.run(place_new(cluster, ["hail", "nobody"], planned()))
+    assert seen.said[0].startswith("Can't compute nodes using iallocator 'hail': No two nodes can")
+    assert not seen.promised
+
+
 def test_a_program_is_told_the_group_and_has_to_keep_to_it(tmp_path: Path) -> None:
     program = tmp_path / "hail"
     program.write_text("")
