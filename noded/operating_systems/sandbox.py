@@ -11,15 +11,23 @@ UNTRUSTED = 65533  # Debian gives this user's number to nobody
 TEMPORARY = "256m"  # of memory, for what it writes elsewhere than to disks
 FILES = "64k"  # their number, which takes memory of its own
 LOCKED = 64 << 10  # bytes of memory that it may keep from being swapped
+PROCESSES = 256  # of all such scripts on a node, which have one user
+MEMORY = 2 << 30  # bytes of addresses that each process can have
+NO_MOUNT = (
+    "A script that is not trusted cannot mount: have “mke2fs -d DIRECTORY” make a file system with "
+    "files in it, or install from an image (-o image), or by a definition that root has looked at "
+    "and that has “create”."
+)
 
 _OWN_NAMES = (
+    "choom", "--adjust", "1000", "--",  # killed first, where memory gets short
     "setpriv", "--pdeathsig", "KILL",
     "unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child",
 )  # fmt: skip
 _WITHOUT_RIGHTS = (
     "setpriv", f"--reuid={UNTRUSTED}", f"--regid={UNTRUSTED}", "--clear-groups",
     "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
-    "prlimit", "--nproc=1024", f"--memlock={LOCKED}",
+    "prlimit", f"--nproc={PROCESSES}", f"--memlock={LOCKED}", f"--as={MEMORY}", "--core=0",
 )  # fmt: skip
 
 # Where its root directory is made, the definition, how many disks there are, and their devices.
@@ -44,6 +52,14 @@ for each in alternatives group ld.so.cache mke2fs.conf nsswitch.conf passwd; do
     [ ! -e "/etc/$each" ] || cp -a "/etc/$each" "$root/etc"
 done
 [ -d "$root$definition" ] || seen "$definition"
+cat >"$root/etc/no-mount" <<'END'
+#!/bin/sh
+echo "{NO_MOUNT}" >&2
+exit 32
+END
+chmod 755 "$root/etc/no-mount"
+program=$(readlink -f "$(command -v mount)")
+[ ! -e "$root$program" ] || mount --bind "$root/etc/no-mount" "$root$program"
 number=0
 while [ "$number" -lt "$disks" ]; do
     device=$1
