@@ -32,6 +32,44 @@ CLUSTER = (
         ("tests/sim/test_new_authority.py",),
     ),
     Fault(
+        "next key not told", "who gives orders is known by either key while it gets another one",
+        "coordinator/state/config.py",
+        "return {name: key for name, key in following.items() if key}", "return {}",
+        ("tests/sim/test_new_keys.py", FINDINGS),
+    ),
+    Fault(
+        "former key not revoked", "a former key opens nothing",
+        "coordinator/operations/node/renew_key.py",
+        "        yield Put(state.config.cluster.revoking(node.key))\n", "",
+        ("tests/sim/test_new_keys.py",),
+    ),
+    Fault(
+        "the next key not used after a crash", "a node comes back with the key of its certificate",
+        "noded/identity/store.py",
+        "            if fit_together(self._identity / CERTIFICATE, self._identity / NEXT_KEY):\n"
+        "                self._use_next_key()\n", "",
+        ("tests/unit/noded/test_identity_store.py",),
+    ),
+    Fault(
+        "links read", "nothing is read where others could have changed the way",
+        "noded/remote/files.py",
+        "            return None\n        _check_way(place, self._paths.root)\n",
+        "            return None\n",
+        (REMOTE,),
+    ),
+    Fault(
+        "any size believed", "a disk that is said to be far larger than it can be is refused",
+        "noded/copies/target.py",
+        "disk.size + MOST_BEYOND", "1 << 70",
+        ("tests/unit/noded/copies",),
+    ),
+    Fault(
+        "memory unbounded", "a script that is not trusted has a bounded memory",
+        "noded/operating_systems/sandbox.py",
+        ' f"--as={MEMORY}",', "",
+        ("tests/contract/test_untrusted_scripts.py",),
+    ),
+    Fault(
         "signed by the former", "all nodes show what the new authority has signed",
         "coordinator/operations/cluster/new_authority.py",
         "by_next=by_next)", "by_next=False)",
