@@ -265,6 +265,9 @@ class Disk(Entity, kw_only=True):
     # Those of them whose copy is known to be older than the others: noted before a guest writes
     # to the others alone, and taken back when the node has said that it is up to date again.
     behind: tuple[NodeId, ...] = ()
+    # Of two that are mirrored, the node that is number 0 to DRBD 9, for as long as it has a copy:
+    # its metadata say so. None, or none of them: the one whose UUID is the lowest.
+    first: NodeId | None = None
     template: DiskTemplate | None = None  # of one that belongs to no instance; else the instance's
     snapshots: tuple[Snapshot, ...] = ()  # the oldest first
 

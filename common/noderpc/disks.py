@@ -38,7 +38,8 @@ class DiskSpec(Order):
     backing: Backing
     mode: Mode = Mode.READ_WRITE
     parameters: dict[str, Any] = {}  # of its template, filled: common.model.disk_parameters
-    ends: tuple[MirrorEnd, ...] = ()  # of a mirrored disk: two, or one while it has no other copy
+    # Of a mirrored disk: two, number 0 to DRBD 9 before number 1; or one while it has no other copy.
+    ends: tuple[MirrorEnd, ...] = ()
 
 
 class DiskReport(Report):

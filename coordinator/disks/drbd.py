@@ -97,7 +97,7 @@ class DrbdKind(DiskKind):
 def again_on(
     disk: Disk, nodes: tuple[NodeId, ...], devices: Devices, *, behind: tuple[NodeId, ...] = ()
 ) -> Disk:
-    """Return a disk as it is when these two nodes have it; a node that stays keeps its minor.
+    """Return a disk as it is when these two nodes have it; who stays keeps its minor and number.
 
     Port and secret are others, so that no node takes part that should not any more.
     """
@@ -106,7 +106,16 @@ def again_on(
     minors = {n: old.minors[n] if n in old.minors else devices.minor(n) for n in nodes}
     port, secret = devices.port(nodes), devices.new_secret()
     backing = replace(old, port=port, minors=minors, secret=secret)
-    return replace(disk, backing=backing, nodes=nodes, behind=behind)
+    # Who has number 0 keeps it, and who has 1 leaves 0 to the one that comes.
+    first = _first(disk)
+    if first not in nodes:
+        first = next((node for node in nodes if node not in disk.nodes), None)
+    return replace(disk, backing=backing, nodes=nodes, behind=behind, first=first)
+
+
+def _first(disk: Disk) -> NodeId | None:
+    """Return the node that is number 0 to DRBD 9."""
+    return disk.first if disk.first in disk.nodes else min(disk.nodes, default=None)
 
 
 def _volume(disk: DiskSpec) -> DiskSpec:
@@ -116,9 +125,10 @@ def _volume(disk: DiskSpec) -> DiskSpec:
 
 
 def _ends(config: Config, disk: Disk) -> tuple[MirrorEnd, ...]:
+    """Return both ends in the order of their numbers, whichever has the guest."""
     assert isinstance(disk.backing, DrbdBacking)
-    ends = []
-    for uuid in disk.nodes:
+    ends, first = [], _first(disk)
+    for uuid in sorted(disk.nodes, key=lambda node: node != first):
         node = config.nodes[uuid]
         address = node.secondary_ip or node.primary_ip
         ends.append(MirrorEnd(node=uuid, address=address, minor=disk.backing.minors[uuid]))

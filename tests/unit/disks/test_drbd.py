@@ -1,5 +1,7 @@
 """What the coordinator decides about mirrored disks."""
 
+from itertools import permutations
+
 import pytest
 from msgspec.structs import replace
 
@@ -78,6 +80,31 @@ def test_a_node_that_stays_keeps_its_device_and_is_found_by_nobody_else() -> Non
     assert after.minors == {ALPHA.uuid: 0, GAMMA.uuid: 0}
     assert (after.port, after.secret) == (11001, "another")
     assert (after.data, after.meta) == (before.data, before.meta)
+
+
+def test_ends_keep_their_order_whoever_has_the_guest_and_whoever_comes_and_goes() -> None:
+    """DRBD 9 has the number of its node in metadata, and refuses those of another number."""
+    config = first_state(("alpha", "beta", "gamma"), 3).config
+    instance = Instance(
+        uuid=InstanceId("i"), name=InstanceName("web1"), primary_node=ALPHA.uuid,
+        hypervisor="kvm", disk_template=DiskTemplate.DRBD,
+    )  # fmt: skip
+
+    def numbers(disk: Disk) -> dict[NodeId, int]:
+        ends = DRBD.spec(config, instance, disk).ends
+        return {end.node: number for number, end in enumerate(ends)}
+
+    for old, new in permutations((ALPHA.uuid, BETA.uuid, GAMMA.uuid), 2):
+        backing_ = replace(backing(ALPHA, BETA), minors={old: 3, new: 4})
+        disk = Disk(uuid=DiskId("d"), size=MiB(8), backing=backing_, nodes=(old, new))
+        assert numbers(disk) == numbers(replace(disk, nodes=(new, old)))
+        for _ in range(5):  # around the three, so that each comes again beside each other one
+            (third,) = {ALPHA.uuid, BETA.uuid, GAMMA.uuid} - set(disk.nodes)
+            left, stays = disk.nodes
+            before = numbers(disk)
+            disk = again_on(disk, (stays, third), Devices([disk], lambda: "another"))
+            assert numbers(disk) == {stays: before[stays], third: before[left]}
+            assert numbers(disk) == numbers(replace(disk, nodes=(third, stays)))
 
 
 def test_a_guest_that_starts_without_the_second_copy_has_its_own_alone() -> None:
