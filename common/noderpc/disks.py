@@ -38,7 +38,7 @@ class DiskSpec(Order):
     backing: Backing
     mode: Mode = Mode.READ_WRITE
     parameters: dict[str, Any] = {}  # of its template, filled: common.model.disk_parameters
-    # Of a mirrored disk: two, number 0 to DRBD 9 before number 1; or one while it has no other copy.
+    # Of a mirrored disk: two, DRBD 9's number 0 before 1; or one while it has no other copy.
     ends: tuple[MirrorEnd, ...] = ()
 
 

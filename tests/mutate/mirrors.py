@@ -4,6 +4,9 @@ from tests.mutate.fault import Fault
 
 CONTRACT = "tests/contract/test_mirrors.py"
 LINUX = "tests/unit/noded/storage/test_drbd_linux.py"
+NINE = "tests/unit/noded/storage/test_drbd_nine.py"
+CONVERSION = "tests/unit/noded/storage/test_drbd_conversion.py"
+ENDS = "tests/unit/disks/test_drbd.py"
 MIRROR = "tests/unit/noded/storage/test_drbd_mirror.py"
 
 SIM = "tests/sim/test_mirrored_failovers.py"
@@ -107,14 +110,50 @@ MIRRORS = (
     ),
     Fault(
         "no proof asked for", "an end proves that it knows the secret, where the kernel can check",
-        "noded/storage/drbd/linux.py",
-        "proof | options)", "options)",
+        "noded/storage/drbd/eight/language.py",
+        "{**proof, **options})", "options)",
         (LINUX,),
     ),
     Fault(
         "metadata made anew", "metadata is made only where there is none",
         "noded/storage/drbd/linux.py",
-        '            if error.detail.get("status") != 1:', "            if False:",
+        '            if error.detail.get("status") != NO_METADATA:', "            if False:",
         (LINUX,),
+    ),
+    Fault(
+        "metadata of 8.4 written over", "what tells copies apart is converted or left alone",
+        "noded/storage/drbd/linux.py",
+        "        if told is None:\n            return False\n", "        return False\n",
+        (CONVERSION,),
+    ),
+    Fault(
+        "what one copy lacks forgotten", "metadata with a bitmap are not converted",
+        "noded/storage/drbd/conversion.py",
+        "    if words[1] != _NONE:", "    if False:",
+        (CONVERSION,),
+    ),
+    Fault(
+        "another number", "a node that keeps its copy keeps its number",
+        "coordinator/disks/drbd.py",
+        "    if first not in nodes:", "    if True:",
+        (ENDS,),
+    ),
+    Fault(
+        "promoted by who opens it", "a device of DRBD 9 is primary when it is told to",
+        "noded/storage/drbd/nine/netlink.py",
+        "3: as_flag(value=False)", "3: as_flag(value=True)",
+        (NINE,),
+    ),
+    Fault(
+        "no proof asked for by 9", "who does not know the secret gets nothing",
+        "noded/storage/drbd/nine/language.py",
+        "{**proof, **options}", "options",
+        (NINE,),
+    ),
+    Fault(
+        "old peer kept", "a connection is made anew, with nothing of the former one",
+        "noded/storage/drbd/nine/netlink.py",
+        "            if read_text(there, 2) == resource:", "            if False:",
+        (NINE,),
     ),
 )  # fmt: skip

@@ -17,7 +17,9 @@ import pytest
 
 from common.names import MiB, NodeId
 from common.noderpc.disks import DiskSpec
-from noded.storage.drbd.linux import DIGEST, LinuxDrbd
+from noded.storage.drbd.linux import LinuxDrbd
+from noded.storage.drbd.module import DIGEST
+from noded.storage.drbd.versions import read_version
 from noded.storage.lvm.linux import LinuxVolumes
 from noded.storage.lvm.volumes import NewVolume, Volume
 from tests.support.pairs import SIZE, Side, side_of, specs
@@ -58,6 +60,9 @@ class DrbdPair:
         self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
         self.proves = has_hmac()
         self._opened: list[int] = []
+        _, language = read_version(Path("/proc/drbd").read_text())
+        assert language is not None
+        self._language = language
 
     def _side(self, node: NodeId, disk: DiskSpec) -> Side:
         return side_of(node, self._volumes, LinuxDrbd(), disk)
@@ -69,8 +74,9 @@ class DrbdPair:
         }
         run("lvchange", "--activate", "y", "--ignoreactivationskip", *minors)
         for meta, minor in minors.items():
-            words = ("v08", f"/dev/{meta}", "flex-external", "create-md")
-            run("drbdmeta", "--force", str(minor), *words)
+            # Whatever is there would be converted.
+            run("dd", "if=/dev/zero", f"of=/dev/{meta}", "bs=1M", "count=1")
+            run(*self._language.create_meta(minor, f"/dev/{meta}"))
         try:
             asyncio.run(story)
         finally:

@@ -8,6 +8,7 @@ from common.names import DiskId, NodeId
 from common.noderpc.disks import DiskSpec
 from noded.storage.drbd.fake import FakeDrbd
 from noded.storage.drbd.fake_pairs import FakePairs
+from noded.storage.drbd.module import ModuleState
 from noded.storage.lvm.fake import FakeVolumes
 from tests.support.clock import simulate
 from tests.support.pairs import Side, side_of, specs
@@ -15,6 +16,8 @@ from tests.support.pairs import Side, side_of, specs
 
 class FakePair:
     """In memory, in virtual time."""
+
+    version = "8.4.11"
 
     def __init__(self) -> None:
         self.pairs = FakePairs()
@@ -30,6 +33,7 @@ class FakePair:
         address = next(end.address for end in disk.ends if end.node == node)
         volumes = FakeVolumes("gantry")
         module = FakeDrbd(self.pairs, volumes, address, uses=uses)
+        module.module = ModuleState(version=self.version)
         return side_of(node, volumes, module, disk)
 
     def run(self, story: Coroutine[Any, Any, None]) -> None:
@@ -76,3 +80,9 @@ class FakePair:
 
     async def heal(self) -> None:
         self.pairs.reaches = lambda _source, _target: True
+
+
+class FakePairOfNine(FakePair):
+    """The same, with DRBD 9."""
+
+    version = "9.2.16"

@@ -65,7 +65,7 @@ class MirrorDevices:
             return found
         data, meta = await self.volumes.activate(mirror.volumes)
         if found is None:
-            await self.module.create(mirror.resource, mirror.minor)
+            await self.module.create(mirror.resource, mirror.minor, mirror.number)
         await self.module.attach(mirror.minor, data, meta, mirror.disk.size, mirror.parameters)
         return found
 
@@ -92,14 +92,14 @@ class MirrorDevices:
         device = await self.wait_for_peer(mirror, 0 if is_alone else CONNECT_S)
         forced = check_promotion(device.report, mirror.name, alone=is_alone)
         try:
-            await self.module.promote(mirror.minor, force=forced)
+            await self.module.promote(mirror.resource, mirror.minor, force=forced)
         except NodeFailure:
             # A peer that has lost its power is missed only after a while, or by being asked this.
             report = (await self.there(mirror)).report
             if forced or report.link is Link.CONNECTED:
                 raise
             forced = check_promotion(report, mirror.name, alone=is_alone)
-            await self.module.promote(mirror.minor, force=forced)
+            await self.module.promote(mirror.resource, mirror.minor, force=forced)
 
     async def wait_for_peer(self, mirror: Mirror, seconds: float) -> Device:
         """Return the device once it is connected, or after a while."""
@@ -113,7 +113,7 @@ class MirrorDevices:
 
     async def demote(self, mirror: Mirror) -> None:
         try:
-            await self.module.demote(mirror.minor)
+            await self.module.demote(mirror.resource, mirror.minor)
         except InUse as error:
             raise InUse(
                 f"The disk {mirror.name} is in use by a running guest; stop it first."

@@ -7,6 +7,7 @@ from common.model.disk_parameters import DrbdParameters
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Access
 from common.noderpc.mirrors import Copying, CopyState, Link
+from noded.storage.drbd.conversion import why_not_converted
 from noded.storage.drbd.fake_end import (
     JUST_CREATED,
     KIB,
@@ -29,7 +30,7 @@ UNKNOWN = {CopyState.NONE, CopyState.UNKNOWN}
 class FakeDrbd(DrbdModule):
     """The devices of one machine, at ``address`` on the secondary network.
 
-    ``trouble`` is for scenarios to set: what the module lacks.
+    ``module`` is for scenarios to set: which version it is, and what it lacks.
     """
 
     def __init__(
@@ -59,13 +60,13 @@ class FakeDrbd(DrbdModule):
     async def ensure_meta(self, minor: int, path: str) -> None:  # noqa: ARG002
         self._copies.setdefault(self._uuid(path), Copy())
 
-    async def create(self, resource: str, minor: int) -> None:
+    async def create(self, resource: str, minor: int, number: int) -> None:
         if minor in self._ends:
             if self._ends[minor].resource == resource:
                 return
             raise _refusal("Minor or volume exists already (delete it first)")
         disk = DiskId(resource.removeprefix(OURS))
-        end = End(resource, minor, self._address, is_used=lambda: self._uses(disk))
+        end = End(resource, minor, self._address, is_used=lambda: self._uses(disk), number=number)
         self._ends[minor] = end
         self._pairs.ends.append(end)
 
@@ -81,6 +82,10 @@ class FakeDrbd(DrbdModule):
         there = self._at(data)
         if there is not None and there.size < size:
             raise _refusal("Low.dev. smaller than requested DRBD-dev. size.")
+        if self.module.version.startswith("9."):
+            self._check_number(copy, end.number)
+        elif copy.number is not None:
+            raise _refusal("No valid meta-data signature found.")
         if copy.data != content:
             copy.data, copy.written = content, 0.0
         end.volumes, end.copy, end.size = (data, meta), copy, size
@@ -92,6 +97,18 @@ class FakeDrbd(DrbdModule):
             end.state = CopyState.UP_TO_DATE
         self._volumes.held |= self._names(end)
         self._meet_anew(end)
+
+    @staticmethod
+    def _check_number(copy: Copy, number: int) -> None:
+        """Do what DRBD 9 does with metadata of its own, or that are to become so."""
+        if copy.number is None and copy.is_consistent:
+            bitmap, is_used = copy.generations[1], int(copy.has_crashed)
+            words = [copy.generations[0], bitmap, NONE, NONE, "1", "1", str(is_used), *"0000"]
+            if reason := why_not_converted(":".join(words)):
+                raise _refusal(f"the metadata are of 8.4, and are not converted: {reason}")
+        if copy.number not in (None, number):
+            raise _refusal(f"ambiguous node id: meta-data: {copy.number}, config: {number}")
+        copy.number = number
 
     async def detach(self, minor: int) -> None:
         self._pairs.settle()
@@ -149,7 +166,7 @@ class FakeDrbd(DrbdModule):
             if each is not None:
                 each.allows_two = allowed
 
-    async def promote(self, minor: int, *, force: bool) -> None:
+    async def promote(self, resource: str, minor: int, *, force: bool) -> None:  # noqa: ARG002
         self._pairs.settle()
         end = self._end(minor)
         peer = self._pairs.peer(end)
@@ -182,7 +199,7 @@ class FakeDrbd(DrbdModule):
             end.copying, peer.copying = Copying.TO_PEER, Copying.FROM_PEER
             peer.copy.dirty_kib = end.copy.dirty_kib
 
-    async def demote(self, minor: int) -> None:
+    async def demote(self, resource: str, minor: int) -> None:  # noqa: ARG002
         self._pairs.settle()
         end = self._end(minor)
         if end.primary and end.is_used():
@@ -195,7 +212,7 @@ class FakeDrbd(DrbdModule):
         end = next((end for end in self._ends.values() if end.resource == resource), None)
         if end is None:
             return
-        await self.demote(end.minor)
+        await self.demote(resource, end.minor)
         if end.connection is not None:
             await self.disconnect(end.connection)
         self._volumes.held -= self._names(end)

@@ -26,6 +26,7 @@ class Copy:
     data: str = ""  # which volume it tells of: LVM's UUID
     written: float = 0.0  # until when that has what guests wrote
     has_crashed: bool = False  # while it was primary; it has not met its peer since
+    number: int | None = None  # of the node, as DRBD 9 notes it at the first attachment
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class End:
     minor: int
     address: str  # of its node
     is_used: Callable[[], bool]
+    number: int = 0  # of the two
     state: CopyState = CopyState.NONE
     copy: Copy | None = None
     volumes: tuple[str, str] | None = None

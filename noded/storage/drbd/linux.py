@@ -2,34 +2,49 @@
 
 import logging
 import os
+import re
 import stat
-import struct
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from common.errors import NodeFailure
 from common.model.disk_parameters import DrbdParameters
 from common.names import MiB
-from noded.storage.drbd import commands, netlink, parse
-from noded.storage.drbd.module import Connection, Device, DrbdModule, InUse, ModuleState
+from noded.storage.drbd import commands
+from noded.storage.drbd.conversion import why_not_converted
+from noded.storage.drbd.language import Language
+from noded.storage.drbd.line import DigestUnknown
+from noded.storage.drbd.messages import as_text
+from noded.storage.drbd.module import (
+    DIGEST,
+    Connection,
+    Device,
+    DrbdModule,
+    InUse,
+    ModuleState,
+)
+from noded.storage.drbd.versions import EIGHT, NINE, NOT_LOADED, read_version
 from noded.system.execute import CommandFailed, Finished, execute
 from noded.system.threads import in_thread
 
 MAJOR = 147  # of all its devices
-DIGEST = "sha256"
-VERIFY_DIGEST = "crc32c"
 HELPER = "/bin/true"
 UNCLEAN = "apply-al"  # is named to who attaches what was in use when its node went down
+UNKNOWN = "meta-data signature"  # of what the module does not take for metadata
+NO_METADATA = 1  # the status of drbdmeta
 SUPERBLOCK_BYTES = 4096
 TIME_S = 50.0  # of one command; what waits for a disk that hangs must not wait for ever
 
 Run = Callable[..., Awaitable[Finished]]
 
+_DEVICE = re.compile(r"^ *[0-9]+: cs:", re.MULTILINE)
+
 log = logging.getLogger(__name__)
 
 
 class LinuxDrbd(DrbdModule):
-    """DRBD 8.4, as Linux has it."""
+    """DRBD 8.4, as Linux has it, or DRBD 9; which one is looked up each time, as it may change."""
 
     def __init__(self, run: Run = execute, *, root: Path = Path("/")) -> None:
         """Run programs with ``run``; below ``root`` are ``proc`` and ``sys``."""
@@ -41,13 +56,13 @@ class LinuxDrbd(DrbdModule):
         try:
             told = self._proc.read_text()
         except OSError:
-            return ModuleState(
-                problem="DRBD's kernel module is not loaded; run “modprobe drbd”, and name it in "
-                "/etc/modules, so that it is there after a boot."
+            return ModuleState(problem=NOT_LOADED)
+        version, language = read_version(told)
+        if language is None:
+            problem = (
+                f"DRBD's kernel module has version {version}; needed is 8.4, which Linux has, or 9 "
+                "from 9.1 on."
             )
-        version = parse.read_version(told)
-        if not version.startswith("8.4."):
-            problem = f"DRBD's kernel module has version {version}; needed is 8.4, which Linux has."
             return ModuleState(version, problem=problem)
         helper = (self._settings / "usermode_helper").read_text().strip()
         if helper != HELPER:
@@ -58,7 +73,7 @@ class LinuxDrbd(DrbdModule):
             )
             return ModuleState(version, helper, problem)
         most = int((self._settings / "minor_count").read_text())
-        there = parse.count_devices(told)
+        there = len(_DEVICE.findall(told))  # 9 tells of none there
         if there > most:
             problem = (
                 f"DRBD's kernel module has memory for {most} devices and has {there}; set "
@@ -67,41 +82,87 @@ class LinuxDrbd(DrbdModule):
             return ModuleState(version, problem=problem)
         return ModuleState(version)
 
-    async def look(self) -> tuple[Device, ...]:
-        return await in_thread(self._look)
+    def _language(self) -> Language:
+        try:
+            version, language = read_version(self._proc.read_text())
+        except OSError as error:
+            raise NodeFailure(NOT_LOADED) from error
+        if language is None:
+            raise NodeFailure(f"DRBD's kernel module has version {version}, which is not known.")
+        return language
 
-    def _look(self) -> tuple[Device, ...]:
-        messages = netlink.devices()
-        progress: dict[int, parse.Progress] = {}
-        if any(map(parse.is_copying, messages)):
-            progress = parse.read_progress(self._proc.read_text())
-        return parse.read_devices(messages, progress)
+    async def look(self) -> tuple[Device, ...]:
+        return await in_thread(self._language().look, self._proc)
 
     async def ensure_meta(self, minor: int, path: str) -> None:
+        language = self._language()
         if await in_thread(_is_blank, path):  # as a volume is that was made for it
-            await self._do(commands.create_meta(minor, path))
+            await self._do(language.create_meta(minor, path))
             return
-        try:
-            await self._do(commands.show_meta(minor, path))
-        except CommandFailed as error:
-            if error.detail.get("status") != 1:
-                raise
-            await self._do(commands.create_meta(minor, path))
+        if await self._generations(language, minor, path) is not None:
+            return
+        if not await self._convert(language, minor, path):
+            await self._do(language.create_meta(minor, path))
 
-    async def create(self, resource: str, minor: int) -> None:
-        await in_thread(netlink.create, resource, minor)
+    async def _generations(self, language: Language, minor: int, path: str) -> str | None:
+        """Return what metadata of a version tell; None: there are none of it."""
+        try:
+            return (await self._do(language.show_meta(minor, path))).stdout.decode()
+        except CommandFailed as error:
+            if error.detail.get("status") != NO_METADATA:
+                raise
+            return None
+
+    async def _convert(self, language: Language, minor: int, path: str) -> bool:
+        """Have metadata of the other version become those of this one; False: there are none.
+
+        Raises:
+            NodeFailure: something would be lost.
+        """
+        other = EIGHT if language is NINE else NINE
+        told = await self._generations(other, minor, path)
+        if told is None:
+            return False
+        reason = why_not_converted(told) if other is EIGHT else "that is not done backwards"
+        if reason:
+            raise NodeFailure(
+                f"The metadata in {path} are of DRBD {other.name}, and this node has DRBD "
+                f"{language.name} now. They are not converted: {reason}. Start this node with the "
+                f"kernel that has DRBD {other.name} until both copies are equal. If this copy is "
+                "not needed, “gnt-instance replace-disks” makes it anew.",
+                path=path,
+            )
+        log.info("converting the metadata in %s to those of DRBD %s", path, language.name)
+        await self._do(language.create_meta(minor, path))
+        await self._do(commands.apply_log(minor, language.metadata, path))
+        return True
+
+    async def create(self, resource: str, minor: int, number: int) -> None:
+        await in_thread(self._language().create, resource, minor, number)
 
     async def attach(
         self, minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters
     ) -> None:
-        attach = commands.attach(minor, data, meta, size, parameters)
+        language = self._language()
+        attach = language.attach(minor, data, meta, size, parameters)
         try:
             await self._do(attach)
         except CommandFailed as error:
-            if UNCLEAN not in str(error.detail.get("stderr", "")):
+            said = str(error.detail.get("stderr", ""))
+            if UNCLEAN in said:
+                await self._clean(language, minor, meta)
+            elif UNKNOWN not in said or not await self._convert(language, minor, meta):
                 raise
-            await self._do(commands.apply_log(minor, meta))
             await self._do(attach)
+
+    async def _clean(self, language: Language, minor: int, path: str) -> None:
+        """Bring metadata up to date; to DRBD 9, all those of 8.4 are not."""
+        try:
+            await self._do(commands.apply_log(minor, language.metadata, path))
+        except CommandFailed as error:
+            is_none = error.detail.get("status") == NO_METADATA
+            if not is_none or not await self._convert(language, minor, path):
+                raise
 
     async def detach(self, minor: int) -> None:
         await self._do(commands.detach(minor))
@@ -115,41 +176,37 @@ class LinuxDrbd(DrbdModule):
         discard: bool,
         allow_two: bool,
     ) -> None:
-        options = {
-            4: VERIFY_DIGEST.encode() + b"\0",
-            6: struct.pack("=I", "ABC".index(parameters.protocol) + 1),
-            24: b"\1" if allow_two else b"\0",
-            25: b"\1" if discard else b"\0",
-        }
-        proof = {1: secret.encode() + b"\0", 2: DIGEST.encode() + b"\0"}
+        language = self._language()
+        connect = partial(language.connect, discard=discard, allow_two=allow_two)
+        proof = {1: as_text(secret), 2: as_text(DIGEST)}
         try:
-            await in_thread(_connect, connection, proof | options)
-        except netlink.DigestUnknown:
+            await in_thread(connect, connection, proof, parameters)
+        except DigestUnknown:
             # Nobody can force that on us: it is our own kernel that lacks it, and a peer whose
             # kernel has it refuses to go on without.
             log.warning(
                 "The kernel has no HMAC of %s: the other end of %s does not prove who it is.",
                 DIGEST, connection.resource,
             )  # fmt: skip
-            await in_thread(_connect, connection, options)
+            await in_thread(connect, connection, {}, parameters)
         if custom := commands.custom_net_options(parameters):
-            await self._do(commands.net_options(connection, *custom))
+            await self._do(language.net_options(connection, *custom))
 
     async def disconnect(self, connection: Connection) -> None:
-        await self._do(commands.disconnect(connection))
+        await self._do(self._language().disconnect(connection))
 
     async def allow_two(self, connection: Connection, *, allowed: bool) -> None:
         option = f"--allow-two-primaries={'yes' if allowed else 'no'}"
-        await self._do(commands.net_options(connection, option))
+        await self._do(self._language().net_options(connection, option))
 
-    async def promote(self, minor: int, *, force: bool) -> None:
-        await self._do(commands.primary(minor, force=force))
+    async def promote(self, resource: str, minor: int, *, force: bool) -> None:
+        await self._do(self._language().primary(resource, minor, force=force))
 
-    async def demote(self, minor: int) -> None:
-        await self._do(commands.secondary(minor))
+    async def demote(self, resource: str, minor: int) -> None:
+        await self._do(self._language().secondary(resource, minor))
 
     async def remove(self, resource: str) -> None:
-        await in_thread(netlink.remove, resource)
+        await in_thread(self._language().remove, resource)
 
     async def resize(self, minor: int, size: MiB) -> None:
         await self._do(commands.resize(minor, size))
@@ -167,8 +224,7 @@ class LinuxDrbd(DrbdModule):
         # What is open stays what it is, so it is looked at afterwards.
         found = os.fstat(descriptor)
         is_device = stat.S_ISBLK(found.st_mode) and found.st_rdev == os.makedev(MAJOR, minor)
-        said = netlink.device(minor) if is_device else None
-        if said is None or parse.resource_of(said) != resource:
+        if not is_device or self._language().owner(minor) != resource:
             os.close(descriptor)
             raise NodeFailure(f"{path} cannot be opened: it is not the device of {resource}.")
         return descriptor
@@ -189,10 +245,3 @@ def _is_blank(path: str) -> bool:
             return not any(file.read(SUPERBLOCK_BYTES))
     except OSError as error:
         raise NodeFailure(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _connect(connection: Connection, options: dict[int, bytes]) -> None:
-    own, peer = connection.own, connection.peer
-    netlink.connect(
-        connection.resource, (own.address, own.port), (peer.address, peer.port), options
-    )

@@ -1,6 +1,7 @@
 """Messages to and from DRBD's module: values in, bytes out, and back.
 
-Source: linux/netlink.h, linux/genetlink.h and linux/drbd_genl.h of Linux 6.1, for DRBD 8.4.
+Source: linux/netlink.h, linux/genetlink.h and linux/drbd_genl.h of Linux 6.1, for DRBD 8.4; that
+of DRBD 9.2 numbers what is here alike.
 """
 
 import struct
@@ -8,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-VERSION = 1  # of the module's language: that of 8.4; 9 speaks 2
+from noded.storage.drbd.module import Connection
+
 CONTEXT, DISK, NET, STATE, REPLY = 2, 3, 5, 8, 1  # attributes, each made of others
 NO_MINOR = 0xFFFFFFFF
 
@@ -28,28 +30,43 @@ class Message:
     parts: Mapping[int, Attributes]
 
 
-def connection(
-    resource: str, own: tuple[str, int], peer: tuple[str, int], options: Attributes
-) -> bytes:
+def connection(connection: Connection, options: Attributes) -> bytes:
     """Return what tells of a connection, its options by their numbers in ``net_conf``."""
-    context = {2: resource.encode() + b"\0", 3: pack_address(*own), 4: pack_address(*peer)}
-    return pack(CONTEXT | _NESTED, pack_all(context)) + pack(NET | _NESTED, pack_all(options))
+    own, peer = (pack_address(e.address, e.port) for e in (connection.own, connection.peer))
+    context = {2: as_text(connection.resource), 3: own, 4: peer}
+    return nest(CONTEXT, context) + nest(NET, options)
 
 
 def named(resource: str) -> bytes:
     """Return what tells which resource is meant."""
-    return pack(CONTEXT | _NESTED, pack_all({2: resource.encode() + b"\0"}))
+    return nest(CONTEXT, {2: as_text(resource)})
 
 
 def volume(resource: str) -> bytes:
     """Return what tells that the only volume of a resource is meant."""
-    context = {1: struct.pack("=I", 0), 2: resource.encode() + b"\0"}
-    return pack(CONTEXT | _NESTED, pack_all(context))
+    return nest(CONTEXT, {1: as_number(0), 2: as_text(resource)})
 
 
-def request(command: int, minor: int, parts: bytes) -> bytes:
-    """Return a request, from its generic header on."""
-    return struct.pack("=BBHII", command, VERSION, 0, minor, 0) + parts
+def request(command: int, minor: int, parts: bytes, *, version: int) -> bytes:
+    """Return a request, from its generic header on, in a version of the module's language."""
+    return struct.pack("=BBHII", command, version, 0, minor, 0) + parts
+
+
+def nest(number: int, attributes: Attributes) -> bytes:
+    """Return an attribute that is made of others."""
+    return pack(number | _NESTED, pack_all(attributes))
+
+
+def as_text(value: str) -> bytes:
+    return value.encode() + b"\0"
+
+
+def as_number(value: int) -> bytes:
+    return struct.pack("=I", value)
+
+
+def as_flag(value: bool) -> bytes:
+    return b"\1" if value else b"\0"
 
 
 def pack(number: int, value: bytes) -> bytes:
@@ -78,6 +95,14 @@ def pack_address(address: str, port: int) -> bytes:
     if isinstance(packed, IPv6Address):
         return struct.pack("=H", _IPV6) + struct.pack("!HI", port, 0) + packed.packed + b"\0" * 4
     return struct.pack("=H", _IPV4) + struct.pack("!H", port) + packed.packed + b"\0" * 8
+
+
+def read_text(attributes: Attributes | None, number: int) -> str:
+    return (attributes or {}).get(number, b"").rstrip(b"\0").decode(errors="replace")
+
+
+def read_number(attributes: Attributes | None, number: int) -> int:
+    return int.from_bytes((attributes or {}).get(number, b""), "little")
 
 
 def unpack_address(data: bytes) -> tuple[str, int]:

@@ -32,6 +32,7 @@ class Mirror:
     minor: int
     data: Volume
     meta: Volume
+    number: int  # which of its two nodes this one is
     connection: Connection | None  # None: there is no other copy
     secret: str = field(repr=False)
     parameters: DrbdParameters
@@ -105,10 +106,10 @@ def read_mirror(disk: DiskSpec, me: NodeId) -> Mirror:
             f"A mirrored disk has at most {format_mib(LARGEST)}, not {format_mib(disk.size)}.",
             disk=disk.id,
         )
-    resource = resource_of(disk.id)
+    resource, number = resource_of(disk.id), disk.ends.index(own[0])
     here = Endpoint(own[0].address, backing.port)
     connections = [
-        Connection(resource, here, Endpoint(peer.address, backing.port)) for peer in peers
+        Connection(resource, here, Endpoint(peer.address, backing.port), number) for peer in peers
     ]
     return Mirror(
         disk=disk,
@@ -116,6 +117,7 @@ def read_mirror(disk: DiskSpec, me: NodeId) -> Mirror:
         minor=own[0].minor,
         data=Volume(backing.data, disk.id, disk.instance),
         meta=Volume(backing.meta, disk.id, disk.instance),
+        number=number,
         connection=connections[0] if connections else None,
         secret=backing.secret,
         parameters=from_builtins(

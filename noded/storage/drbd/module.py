@@ -3,13 +3,16 @@
 It knows devices, not disks: whose a device is, and whether something is wise, the driver decides.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from common.errors import NodeFailure
 from common.model.disk_parameters import DrbdParameters
 from common.names import MiB
 from common.noderpc.mirrors import MirrorReport
+
+DIGEST = "sha256"  # by which an end proves that it knows the secret
+VERIFY_DIGEST = "crc32c"  # by which copies are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +28,23 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What two nodes have between them for one disk; both ends name it in mirror image."""
+    """What two nodes have between them for one disk; both ends name it in mirror image.
+
+    Attributes:
+        resource: whose it is.
+        own: this node's end.
+        peer: the other one.
+        number: which of the two this node is, 0 or 1; DRBD 8.4 knows of none.
+    """
 
     resource: str
     own: Endpoint
     peer: Endpoint
+    number: int = field(default=0, compare=False)
+
+    @property
+    def peer_number(self) -> int:
+        return 1 - self.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +94,7 @@ class InUse(NodeFailure):
 class DrbdModule(Protocol):
     """The devices of this node.
 
-    What takes a device by its number trusts the caller to know whose it is.
+    What takes a device by its name or number trusts the caller to know whose it is.
 
     Raises, from every method:
         NodeFailure: the module refused, or there is none; says why, in its own words.
@@ -94,8 +109,14 @@ class DrbdModule(Protocol):
     async def ensure_meta(self, minor: int, path: str) -> None:
         """Have metadata on a volume, of data that is no copy yet; what is there stays."""
 
-    async def create(self, resource: str, minor: int) -> None:
-        """Make a device, with no volume and no connection; one that is there stays."""
+    async def create(self, resource: str, minor: int, number: int) -> None:
+        """Make a device, with no volume and no connection; one that is there stays.
+
+        Args:
+            resource: its name.
+            minor: its number on this node.
+            number: which of the disk's two nodes this one is, 0 or 1, for as long as it has a copy.
+        """
 
     async def attach(
         self, minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters
@@ -129,15 +150,16 @@ class DrbdModule(Protocol):
     async def allow_two(self, connection: Connection, *, allowed: bool) -> None:
         """Say whether both nodes may be primary; it holds for both ends of what is connected."""
 
-    async def promote(self, minor: int, *, force: bool) -> None:
+    async def promote(self, resource: str, minor: int, *, force: bool) -> None:
         """Make a device primary.
 
         Args:
+            resource: its name.
             minor: its number.
             force: though the peer cannot be asked, whatever the own copy is.
         """
 
-    async def demote(self, minor: int) -> None:
+    async def demote(self, resource: str, minor: int) -> None:
         """Make a device secondary; refused while anything has it open."""
 
     async def remove(self, resource: str) -> None:

@@ -53,7 +53,7 @@ class MirrorUpkeep:
             if not full:
                 await self._module.declare_equal(mirror.minor)
                 return
-        await self._module.promote(mirror.minor, force=True)
+        await self._module.promote(mirror.resource, mirror.minor, force=True)
         await self._devices.demote(mirror)
 
     async def declare_good(self, disk: DiskSpec) -> None:
@@ -64,7 +64,7 @@ class MirrorUpkeep:
             return  # there is nothing to declare: one that is good can be asked
         if report.own in (CopyState.NONE, CopyState.INCONSISTENT):
             raise NodeFailure(f"There is no copy of {mirror.name} on this node that is of any use.")
-        await self._module.promote(mirror.minor, force=True)
+        await self._module.promote(mirror.resource, mirror.minor, force=True)
         await self._devices.demote(mirror)
 
     async def give_up(self, disk: DiskSpec) -> None:

@@ -1,4 +1,4 @@
-"""Read what DRBD's module tells of its devices.
+"""Read what DRBD 8.4 tells of its devices.
 
 Source: linux/drbd.h (the states, and ``union drbd_state``), linux/drbd_genl.h of Linux 6.1.
 """
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from common.names import MiB
 from common.noderpc.mirrors import Copying, CopyState, Link, MirrorReport
+from noded.storage.drbd import states
 from noded.storage.drbd.messages import (
     CONTEXT,
     DISK,
@@ -18,11 +19,12 @@ from noded.storage.drbd.messages import (
     STATE,
     Attributes,
     Message,
+    read_number,
+    read_text,
     unpack_address,
 )
 from noded.storage.drbd.module import Connection, Device, Endpoint
 
-PRIMARY = 1
 KIB_PER_BIT = 4
 
 _COPIES = (
@@ -36,11 +38,7 @@ _COPIES = (
     CopyState.CONSISTENT,
     CopyState.UP_TO_DATE,
 )
-_STANDALONE, _DISCONNECTING, _CONNECTED = 0, 1, 10
-_TO_PEER = (11, 13, 16, 20, 22)  # starting, exchanging bitmaps, copying, paused, ahead
-_FROM_PEER = (12, 14, 15, 17, 21, 23)
-_VERIFYING = (18, 19)
-_PAUSED = (20, 21)
+_CONNECTED = 10
 _NUMBER = re.compile(r"^ *([0-9]+): cs:", re.MULTILINE)
 _SPEED = re.compile(r"speed: ([0-9,]+)")
 _VERIFIED = re.compile(r"verified: *([0-9.]+)%")
@@ -66,7 +64,7 @@ def read_devices(
 
 def resource_of(said: Message) -> str:
     """Return whose device it is."""
-    return _text(said.parts.get(CONTEXT, {}), 2)
+    return read_text(said.parts.get(CONTEXT, {}), 2)
 
 
 def is_copying(said: Message) -> bool:
@@ -91,22 +89,16 @@ def count_devices(text: str) -> int:
     return len(_NUMBER.findall(text))
 
 
-def read_version(text: str) -> str:
-    """Return the module's version from ``/proc/drbd``: “8.4.11”."""
-    match = re.match(r"version: ([0-9.]+)", text)
-    return match[1] if match else ""
-
-
 def _device(said: Message, progress: Progress) -> Device:
     disk, net = said.parts.get(DISK), said.parts.get(NET)
     state = said.parts.get(STATE, {})
     return Device(
         resource=resource_of(said),
         minor=said.minor,
-        volumes=(_text(disk, 1), _text(disk, 2)) if disk else None,
+        volumes=(read_text(disk, 1), read_text(disk, 2)) if disk else None,
         connection=_connection(said.parts.get(CONTEXT, {})) if net else None,
         allows_two=bool(net and net.get(24, b"\0") != b"\0"),
-        size=MiB(_number(state, 3) >> 11),
+        size=MiB(read_number(state, 3) >> 11),
         report=_report(said, state, progress),
     )
 
@@ -115,27 +107,22 @@ def _connection(context: Attributes) -> Connection | None:
     if 3 not in context or 4 not in context:
         return None
     own, peer = unpack_address(context[3]), unpack_address(context[4])
-    return Connection(_text(context, 2), Endpoint(*own), Endpoint(*peer))
+    return Connection(read_text(context, 2), Endpoint(*own), Endpoint(*peer))
 
 
 def _report(said: Message, state: Attributes, progress: Progress) -> MirrorReport:
     role, peer_role, link, own, peer, is_paused = _state(said)
-    total, behind = _number(state, 9), _number(state, 10)
+    total, behind = read_number(state, 9), read_number(state, 10)
     equal = 100.0 - 100.0 * min(behind, total) / total if total else 100.0
-    copying = Copying.NOTHING
-    for numbers, what in (
-        (_TO_PEER, Copying.TO_PEER), (_FROM_PEER, Copying.FROM_PEER),
-        (_VERIFYING, Copying.VERIFYING),
-    ):  # fmt: skip
-        copying = what if link in numbers else copying
+    copying = states.copying(link)
     return MirrorReport(
-        primary=role == PRIMARY,
-        peer_primary=peer_role == PRIMARY,
+        primary=role == states.PRIMARY,
+        peer_primary=peer_role == states.PRIMARY,
         own=_COPIES[own],
         peer=_COPIES[peer],
         link=_link(link),
         copying=copying,
-        paused=link in _PAUSED or (is_paused and copying is not Copying.NOTHING),
+        paused=link in states.PAUSED or (is_paused and copying is not Copying.NOTHING),
         percent=equal if progress.verified is None else progress.verified,
         behind_kib=behind * KIB_PER_BIT,
         rate_kib=progress.rate_kib,
@@ -144,13 +131,13 @@ def _report(said: Message, state: Attributes, progress: Progress) -> MirrorRepor
 
 
 def _generations(data: bytes) -> tuple[str, ...]:
-    """Return current, bitmap's and two former ones; the lowest bit tells who is primary."""
-    return tuple(f"{each & ~1:016X}" for (each,) in struct.iter_unpack("=Q", data))
+    """Return current, bitmap's and two former ones."""
+    return tuple(states.generation(each) for (each,) in struct.iter_unpack("=Q", data))
 
 
 def _state(said: Message) -> tuple[int, int, int, int, int, bool]:
     """Take the word apart that has roles, connection, both copies, and whether it waits."""
-    word = _number(said.parts.get(STATE, {}), 2)
+    word = read_number(said.parts.get(STATE, {}), 2)
     waits = bool(word >> 18 & 0b111)
     return word & 3, word >> 2 & 3, word >> 4 & 31, word >> 9 & 15, word >> 13 & 15, waits
 
@@ -158,12 +145,4 @@ def _state(said: Message) -> tuple[int, int, int, int, int, bool]:
 def _link(number: int) -> Link:
     if number >= _CONNECTED:
         return Link.CONNECTED
-    return Link.NONE if number in (_STANDALONE, _DISCONNECTING) else Link.CONNECTING
-
-
-def _text(attributes: Attributes | None, number: int) -> str:
-    return (attributes or {}).get(number, b"").rstrip(b"\0").decode(errors="replace")
-
-
-def _number(attributes: Attributes, number: int) -> int:
-    return int.from_bytes(attributes.get(number, b""), "little")
+    return Link.NONE if number in (states.STANDALONE, states.DISCONNECTING) else Link.CONNECTING

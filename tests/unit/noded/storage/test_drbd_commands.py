@@ -2,7 +2,8 @@
 
 from common.model.disk_parameters import DrbdParameters, Protocol
 from common.names import MiB
-from noded.storage.drbd import commands
+from noded.storage.drbd.commands import custom_net_options
+from noded.storage.drbd.eight import commands
 from noded.storage.drbd.module import Connection, Endpoint
 
 LINK = Connection("gantry-d", Endpoint("192.0.2.1", 11000), Endpoint("192.0.2.2", 11000))
@@ -41,7 +42,7 @@ def test_what_the_operator_wishes_comes_last() -> None:
     )  # fmt: skip
     line = commands.attach(3, "/dev/d", "/dev/m", MiB(1), parameters)
     assert line[-2:] == ("--al-extents=6433", "--x=a b")
-    assert commands.custom_net_options(parameters) == ("--max-buffers=8000",)
+    assert custom_net_options(parameters) == ("--max-buffers=8000",)
 
 
 def test_ends_are_named_by_family() -> None:

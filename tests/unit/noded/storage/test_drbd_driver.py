@@ -36,7 +36,7 @@ def test_an_activation_asks_for_as_much_whatever_the_number_of_devices(others: i
         await whole(pair)
         await pair.one.detach()
         for number in range(others):
-            await pair.one.module.create(f"gantry-{number}", 1000 + number)
+            await pair.one.module.create(f"gantry-{number}", 1000 + number, 0)
         changes = ("create", "attach", "connect", "allow_two", "promote", "demote", "remove")
         count(pair.one.module, asked, *changes)  # a look needs no program
         count(pair.one.storage.devices.volumes, asked, "activate", "find", "deactivate")

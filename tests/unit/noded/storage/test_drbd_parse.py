@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 from common.noderpc.mirrors import Copying, CopyState, Link
+from noded.storage.drbd.eight.parse import Progress, read_devices, read_progress
 from noded.storage.drbd.messages import read_message
 from noded.storage.drbd.module import Connection, Device, Endpoint
-from noded.storage.drbd.parse import Progress, read_devices, read_progress, read_version
+from noded.storage.drbd.versions import EIGHT, read_version
 
 DISK = "dddddddd-0000-4000-8000-00000000000"
 RECORDED: dict[str, list[str]] = json.loads(
@@ -122,5 +123,5 @@ srcversion: 059B1B470318F053F5077D5
 
 def test_rates_are_read_of_what_is_copied() -> None:
     assert read_progress(PROC) == {0: Progress(1500), 1: Progress(2048, 20.0)}
-    assert read_version(PROC) == "8.4.11"
-    assert read_version("") == ""
+    assert read_version(PROC) == ("8.4.11", EIGHT)
+    assert read_version("") == ("", None)

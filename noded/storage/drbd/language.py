@@ -1,0 +1,72 @@
+"""What one version of DRBD is told, and tells, otherwise than another one."""
+
+from pathlib import Path
+from typing import Protocol
+
+from common.model.disk_parameters import DrbdParameters
+from common.names import MiB
+from noded.storage.drbd.commands import Argv
+from noded.storage.drbd.messages import Attributes
+from noded.storage.drbd.module import Connection, Device
+
+
+class Language(Protocol):
+    """How to talk to one version; what returns arguments of a program does nothing else.
+
+    Attributes:
+        name: as it is told.
+        metadata: what ``drbdmeta`` calls the format of its metadata.
+
+    Raises, from every method that asks the module, which blocks:
+        NodeFailure: the module refused, or is not of this version.
+    """
+
+    name: str
+    metadata: str
+
+    def look(self, proc: Path) -> tuple[Device, ...]:
+        """Return all devices; ``proc`` is what everybody may read of the module."""
+
+    def owner(self, minor: int) -> str | None:
+        """Return the resource whose device has a number; None: there is no such device."""
+
+    def create(self, resource: str, minor: int, number: int) -> None:
+        """Make a device without volumes or a peer; one that is there stays."""
+
+    def connect(
+        self,
+        connection: Connection,
+        proof: Attributes,
+        parameters: DrbdParameters,
+        *,
+        discard: bool,
+        allow_two: bool,
+    ) -> None:
+        """Begin to look for the peer; ``proof`` is what it is shown, as in ``net_conf``.
+
+        Raises:
+            DigestUnknown: the kernel cannot make the proof.
+        """
+
+    def remove(self, resource: str) -> None:
+        """Take a device away; none is fine.
+
+        Raises:
+            InUse: something has it open.
+        """
+
+    def show_meta(self, minor: int, path: str) -> Argv: ...
+
+    def create_meta(self, minor: int, path: str) -> Argv: ...
+
+    def attach(
+        self, minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters
+    ) -> Argv: ...
+
+    def net_options(self, connection: Connection, *options: str) -> Argv: ...
+
+    def disconnect(self, connection: Connection) -> Argv: ...
+
+    def primary(self, resource: str, minor: int, *, force: bool) -> Argv: ...
+
+    def secondary(self, resource: str, minor: int) -> Argv: ...
