@@ -10,6 +10,7 @@ from common.model.template import DiskTemplate
 from common.names import DiskId
 from coordinator.checks.finding import Finding, NodeReport, Seen, Severity
 from coordinator.disks.diagnosis import MirrorState, Side, diagnose
+from coordinator.disks.mirrors import generation_of
 
 # That a node does not answer is told once, of the node.
 _SEVERITIES = {
@@ -36,6 +37,8 @@ def check_modules(seen: Seen) -> Iterator[Finding]:
             yield Finding(code, "node", node.name, message)
         if facts.drbd_version and facts.drbd_version != usual:
             message = f"has DRBD {facts.drbd_version}, most nodes of its group have {usual}"
+            if generation_of(facts.drbd_version) != generation_of(usual):
+                message += "; what is mirrored between both goes on, and no new disk will be"
             yield Finding("ENODEDRBDVERSION", "node", node.name, message, Severity.WARNING)
 
 

@@ -11,6 +11,11 @@ Reports = Sequence[MirrorReport | None]
 _OF_NO_USE = (CopyState.NONE, CopyState.INCONSISTENT)
 
 
+def generation_of(version: str) -> str:
+    """Return which DRBD a module is, by its version: “8”, as Linux has it, or “9”."""
+    return version.partition(".")[0]
+
+
 def mirrored(guest: GuestSpec) -> tuple[DiskSpec, ...]:
     """Return those disks of a guest that two nodes have."""
     return tuple(disk for disk in guest.disks if disk.ends)

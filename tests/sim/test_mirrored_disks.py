@@ -5,10 +5,12 @@ import pytest
 from common.errors import Conflict
 from common.model.disk import DrbdBacking
 from coordinator.operations.cluster.verify_group import VerifyGroup
+from coordinator.operations.instance.activate_disks import ActivateDisks
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.node.remove import RemoveNode
+from noded.storage.drbd.module import ModuleState
 from tests.sim.mirrored_pair import attached, homes, tell
 from tests.sim.settings import BETA, WEB1, mirrored
 from tests.support.clock import simulate
@@ -26,6 +28,37 @@ def test_both_copies_are_made_at_the_same_time() -> None:
             assert 20 <= cluster.now() - began < 30, "there and back, once"
 
     simulate(scenario())
+
+
+def test_new_disks_are_not_mirrored_between_nodes_with_another_drbd() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=1) as cluster:
+            cluster.machines["beta"].drbd.module = ModuleState(version="9.2.16")
+            words = "gamma has DRBD 8.4.11 and beta has DRBD 9.2.16"
+            with pytest.raises(Conflict, match=words):
+                await cluster.run(mirrored(start=False))
+            assert attached(cluster) == {}
+            cluster.machines["gamma"].drbd.module = ModuleState(version="9.1.23")
+            await cluster.run(mirrored(start=False))
+
+    simulate(scenario())
+
+
+def test_a_disk_goes_on_when_its_nodes_get_drbd_9_one_after_the_other() -> None:
+    """As an upgrade of kernels goes: each node is emptied first, and is the secondary one."""
+
+    async def story(cluster: SimulatedCluster) -> None:
+        for _ in range(2):
+            name = homes(cluster)[1]
+            secondary = cluster.machines[name]
+            await cluster.lose_power(name)
+            secondary.drbd.module = ModuleState(version="9.2.16")
+            await secondary.boot()
+            await cluster.run(ActivateDisks(instance_name=WEB1, wait_for_sync=True))
+            await cluster.run(MigrateInstance(instance_name=WEB1))
+        assert not cluster.pairs.lost
+
+    tell(story)
 
 
 def test_it_moves_to_its_secondary_node_and_back() -> None:

@@ -10,7 +10,9 @@ from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node
 from common.names import InstanceName, MiB
+from common.noderpc.facts import NodeFacts
 from coordinator.disks.kinds import kind_of
+from coordinator.disks.mirrors import generation_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.built_in import place_here
 from coordinator.operations.placement.look import Look, look_for
@@ -42,10 +44,13 @@ async def check_still_fits(
         nics: new ones, whose addresses are promised, too.
 
     Raises:
+        Conflict: the disks cannot be mirrored between them.
         NoCapacity: says what is missing.
         NodeFailure: one does not answer.
     """
-    await check_answer(cluster, nodes)
+    live = await check_answer(cluster, nodes)
+    if planned.instance.disk_template.traits.is_mirrored:
+        check_mirrors_alike(live, nodes)
     look = (await look_for(cluster)).about(planned.disks)
     instance = planned.instance
     check_free_memory(look, nodes[0], _memory(look.config, instance), instance)
@@ -85,6 +90,27 @@ async def check_answer(cluster: Cluster, nodes: Sequence[Node], *, space: bool =
         if isinstance(answer, GntError):
             raise NodeFailure(f"Node {node.name} cannot say what it has free: {answer}") from answer
     return live
+
+
+def check_mirrors_alike(live: "Live", nodes: Sequence[Node]) -> None:
+    """Refuse to begin disks on nodes of which one has DRBD 8.4, and another one DRBD 9.
+
+    Raises:
+        Conflict: says which has what.
+    """
+    answers = ((node, live.get(node.uuid)) for node in nodes)
+    versions = {
+        node.name: answer.drbd_version
+        for node, answer in answers
+        if isinstance(answer, NodeFacts) and answer.drbd_version
+    }
+    if len(set(map(generation_of, versions.values()))) > 1:
+        told = " and ".join(f"{name} has DRBD {version}" for name, version in versions.items())
+        raise Conflict(
+            f"No new disk is mirrored between these nodes: {told}. Bring them to one of the two, "
+            "or name nodes that have the same.",
+            versions=versions,
+        )
 
 
 def check_free_memory(look: Look, node: Node, memory: MiB, instance: Instance) -> None:

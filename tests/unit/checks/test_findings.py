@@ -387,6 +387,11 @@ FLAWS = {
         "ENODEDRBDVERSION", "has DRBD 8.4.10, most nodes of its group have 8.4.11", MIRRORING,
         beta=_facts(drbd_version="8.4.10"), severity=Severity.WARNING,
     ),
+    "the module of a node is of another kind": Flaw(
+        "ENODEDRBDVERSION", "most nodes of its group have 8.4.11; what is mirrored between both "
+        "goes on, and no new disk will be", MIRRORING,
+        beta=_facts(drbd_version="9.2.16"), severity=Severity.WARNING,
+    ),
     "a provider cannot be used": Flaw(
         "ENODEUSERSCRIPTS", "cannot use disks that the provider shelf keeps: it has no script",
         ON_SHELF,
