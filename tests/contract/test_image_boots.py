@@ -1,8 +1,6 @@
 """An image that was installed boots, and its guest reads what it is told: real QEMU, real Linux."""
 
-import importlib.util
 import re
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,9 @@ from msgspec.structs import replace
 from common.model.disk import Mode
 from common.names import DiskId, MiB
 from noded.images.create import install
-from tests.contract.test_hypervisor_linux import BUILD, build
+from tests.contract.test_hypervisor_linux import build
 from tests.support.disks import file_disk
+from tests.support.guest_builder import builder
 from tests.support.hypervisors import KvmRig, has_qemu, run_kvm, until
 
 MIB = 1 << 20
@@ -32,16 +31,6 @@ echo "that is all"
 pytestmark = pytest.mark.skipif(
     not has_qemu, reason="QEMU IS NOT INSTALLED: no real guest was started"
 )
-
-
-def builder() -> Any:
-    """Return what builds the guest of the demonstration, which is a program."""
-    loader = SourceFileLoader("guest_builder", str(BUILD))
-    spec = importlib.util.spec_from_loader("guest_builder", loader)
-    assert spec
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
