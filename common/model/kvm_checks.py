@@ -20,6 +20,7 @@ from common.model.kvm_words import (
 # Ways in which QEMU can move a guest that we do not always have it use, or never switch off.
 _MIGRATION_CAPS = frozenset({"auto-converge", "xbzrle", POST_COPY})
 POOL = "pool"  # of user ids
+_USER = "user"  # Ganeti's; more than that is so in any case
 USB_DEVICES = ("keyboard", "mouse", "tablet", "wacom-tablet")
 LOOPBACK = ("127.0.0.1", "::1")
 
@@ -33,10 +34,8 @@ _KEYMAP = re.compile(r"[a-z]{2,3}(-[a-z]{2,10})?")
 _REFUSED = {
     "floppy_image_path": ("", "guests have no floppy drives: give it a CD image"),
     "kvm_pci_reservations": (12, "which places there are for disks and nics is fixed"),
-    "security_domain": ("", "each guest is run by a user of its own in any case"),
     "spice_tls_ciphers": ("HIGH:-DES:-3DES:-EXPORT:-DH", "displays are not encrypted; use ssh"),
     "spice_use_tls": (False, "displays are not encrypted; use ssh to reach it"),
-    "use_chroot": (False, "QEMU opens no files by itself, and has no rights to any"),
     "vnc_tls": (False, "displays are not encrypted; use ssh to reach it"),
     "vnc_x509_path": ("", "displays are not encrypted; use ssh to reach it"),
     "vnc_x509_verify": (False, "displays are not encrypted; use ssh to reach it"),
@@ -69,11 +68,15 @@ def _problems(parameters: KvmDeclared) -> Iterator[str]:
 
 
 def _of_starts(parameters: KvmDeclared) -> Iterator[str]:
-    if parameters.security_model not in ("none", POOL):
+    if parameters.security_model not in ("none", POOL, _USER):
         yield (
             f"security_model cannot be “{parameters.security_model}”: each guest is run by a user "
             "of its own in any case, with “pool” by one of the cluster's pool"
         )
+    if parameters.security_model == _USER and not parameters.security_domain:
+        yield "security_model=user needs a security_domain, as with Ganeti"
+    if parameters.security_domain and parameters.security_model != _USER:
+        yield "security_domain is set, and security_model is not “user”; set both or neither"
     if parameters.initrd_path and not parameters.kernel_path:
         yield "initrd_path is set but kernel_path is not; set both or neither"
     if parameters.boot_order is BootOrder.CDROM and not parameters.cdrom_image_path:

@@ -49,9 +49,9 @@ HYPERVISOR = {
     "root_path": "Root file system that the kernel of kernel_path is told, as root=.",
     "scsi_controller_type": "Controller of what is SCSI: lsi (six disks), megasas or virtio-scsi- "
     "pci.",
-    "security_domain": "Ganeti's; see security_model.",
-    "security_model": "Ganeti's; none is the only value, and each guest is run by a user of its "
-    "own.",
+    "security_domain": "Ganeti's; the name that goes with security_model=user.",
+    "security_model": "Each guest is run by a user of its own: none and user; with pool by one of "
+    "the cluster's pool of user ids.",
     "serial_console": "Whether it has a serial port, which gnt-instance console shows.",
     "serial_speed": "Speed of that port, told to the kernel of kernel_path.",
     "soundhw": "Sound card: ac97, es1370 or hda; heard through SPICE, or nowhere.",
@@ -74,7 +74,7 @@ HYPERVISOR = {
     "no TPM. Needs the package swtpm on its nodes.",
     "usb_devices": "USB devices, with commas: keyboard, mouse, tablet, wacom-tablet.",
     "usb_mouse": "Its pointer on USB: mouse, or tablet, which follows a viewer's exactly.",
-    "use_chroot": "Ganeti's; QEMU has no rights to any file that it is not handed.",
+    "use_chroot": "Whether QEMU has a root directory of its own, with programs and libraries only.",
     "use_guest_agent": "Whether it has a line to qemu-guest-agent in the guest.",
     "use_localtime": "Whether its clock shows the node's time zone.",
     "user_shutdown": "Ganeti's; what was turned off from within is started again by the watcher.",

@@ -63,6 +63,7 @@ class Home(Marks):
         self.agent_socket = self.directory / "agent.sock"
         self.serial_log = self.directory / "serial.log"
         self.pid = self.directory / "pid"
+        self.root = self.directory / "root"
         self.tpm = self.directory / "tpm"
         self.tpm_log = self.directory / "tpm.log"
         self.tpm_pid = self.directory / "tpm-pid"

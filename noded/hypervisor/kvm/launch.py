@@ -17,6 +17,7 @@ from noded.hypervisor.interface import OpenDisk
 from noded.hypervisor.kvm import drives
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.after_start import Passwords, finish
+from noded.hypervisor.kvm.chroot import check_chroot, rooted
 from noded.hypervisor.kvm.coming_up import until_up
 from noded.hypervisor.kvm.displays import card
 from noded.hypervisor.kvm.firmware_files import check_firmware
@@ -95,6 +96,7 @@ class Launcher:
             await in_thread(huge_page, guest, parameters)
             check_extra(rules, parameters.kvm_extra)
             check_tpm(guest, parameters)
+            check_chroot(parameters)
             await self._ifup.check()
             users_of(guest, parameters, rules)
             check_firmware(parameters.firmware)
@@ -157,6 +159,7 @@ class Launcher:
                 tpm = _start_tpm(undo, home, prepared.tpm) if prepared.tpm else None
                 groups = self._accelerators.groups if accelerator is Accelerator.KVM else ()
                 argv = run_as(record.user, groups, prepared.argv)
+                argv = rooted(home, parameters_of(guest), prepared.argv[0], argv)
                 started = _undone(undo, start(argv, home.log, prepared.handed.all))
                 home.note(started)
             await until_up(home, record, started)

@@ -265,10 +265,10 @@ def test_more_disks_than_their_bus_has_places_for_are_refused(
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"floppy_image_path": "/f"}, "floppy_image_path cannot be “/f”: guests have no floppy"),
-    ({"security_model": "user"}, "security_model cannot be “user”: each guest"),
+    ({"security_model": "user"}, "security_model=user needs a security_domain"),
     ({"security_model": ""}, "security_model cannot be “”: each guest"),
-    ({"security_domain": "joe"}, "security_domain cannot be “joe”"),
-    ({"use_chroot": True}, "use_chroot cannot be “True”"),
+    ({"security_domain": "joe"}, "security_domain is set, and security_model is not “user”"),
+    ({"security_domain": "joe", "security_model": "pool"}, "security_domain is set"),
     ({"vnc_tls": True}, "vnc_tls cannot be “True”: displays are not encrypted"),
     ({"vnc_x509_path": "/x"}, "vnc_x509_path cannot be"),
     ({"vnc_x509_verify": True}, "vnc_x509_verify cannot be"),
