@@ -1,5 +1,6 @@
 """A guest's QEMU in a root directory of its own, and what Ganeti's models of security come to."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from common.noderpc.instances import GuestSpec, GuestState
 from noded.hypervisor.kvm.user import ROOT
+from noded.system.execute import execute
 from tests.contract.test_guest_privileges import check_powerless, status
 from tests.support.hypervisors import (
     MOVE,
@@ -38,8 +40,11 @@ def seen(rig: KvmRig, node: str, path: str) -> set[str]:
         return {each.name for each in Path(f"/proc/{found.pid}/root/{path}").iterdir()}
 
 
-def mounts() -> str:
-    return Path("/proc/self/mountinfo").read_text()
+def mounts(rig: KvmRig | None = None, node: str = "") -> str:
+    """Return what is mounted for us, or for a guest's QEMU."""
+    found = rig.home(node).process() if rig else None
+    with found or contextlib.nullcontext():
+        return Path(f"/proc/{found.pid if found else 'self'}/mountinfo").read_text()
 
 
 def test_a_guest_that_is_rooted_sees_programs_and_nothing_that_is_kept_on_its_node() -> None:
@@ -47,6 +52,7 @@ def test_a_guest_that_is_rooted_sees_programs_and_nothing_that_is_kept_on_its_no
         alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
         await alpha.ensure_running(rooted(rig), ())
         await goes_on(rig, "alpha")
+        assert f" {rig.root}/alpha/run/" not in mounts()
         check_powerless(status(rig, "alpha"))
         for node in ("alpha", "beta"):
             usual = {"bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "dev", "etc", "proc"}
@@ -55,7 +61,8 @@ def test_a_guest_that_is_rooted_sees_programs_and_nothing_that_is_kept_on_its_no
             assert seen(rig, node, "etc") <= {"ld.so.cache", "localtime"}
             assert seen(rig, node, "dev") <= {"null", "zero", "urandom", "kvm"}
             assert seen(rig, node, str(rig.root)) == {node}
-            assert "mountinfo" in seen(rig, node, "proc/self")
+            assert "self" in seen(rig, node, "proc")
+            assert "hidepid=" in mounts(rig, node)
             if node == "alpha":
                 await rig.restart_noded("alpha")
                 alpha = rig.nodes["alpha"]
@@ -66,9 +73,17 @@ def test_a_guest_that_is_rooted_sees_programs_and_nothing_that_is_kept_on_its_no
                 await goes_on(rig, "beta")
         for each in (alpha, beta):
             await each.ensure_gone(WEB1)
-        assert str(rig.root) not in mounts()
 
-    run_kvm(scenario)
+    async def where_mounts_are_seen_by_all(rig: KvmRig) -> None:  # as on a node with systemd
+        await execute("mount", "--bind", str(rig.root), str(rig.root), timeout_s=10)
+        await execute("mount", "--make-shared", str(rig.root), timeout_s=10)
+        try:
+            await scenario(rig)
+            assert f" {rig.root}/" not in mounts()
+        finally:
+            await execute("umount", "--lazy", str(rig.root), timeout_s=10)
+
+    run_kvm(where_mounts_are_seen_by_all)
 
 
 @pytest.mark.parametrize("name", ["root", "nobody", "nobody-of-this-node"])
