@@ -76,7 +76,6 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
     "gnt-instance modify": {
         **_OF_FILES,
         "--communication": _COMMUNICATION,
-        "--ext-params": Refused("What a provider is told of a disk is said when it is added."),
         "--iallocator": Refused("Name the second node of new copies, with -n."),
         "--new-primary": Refused("“gnt-instance failover”, “migrate” and “move” move it."),
     },

@@ -30,7 +30,8 @@ class ExtKind(DiskKind):
         super().check_wish(wish)
         if not wish.provider:
             raise InvalidRequest(
-                "Say which provider keeps the disk, as in --disk 0:size=10G,provider=NAME; "
+                "Say which provider keeps the disk, as in --disk 0:size=10G,provider=NAME, or for "
+                "disks that become its own --ext-params provider=NAME; "
                 "“gnt-storage diagnose” lists them."
             )
         for name, value in wish.provider_parameters.items():

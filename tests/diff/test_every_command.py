@@ -80,6 +80,7 @@ gnt-group remove usual:
 gnt-instance activate-disks guest:
 gnt-instance add -t sharedfile -s 1G -o debian+stable -O mirror=near \
  --os-parameters-private root_password=sesame --no-start -n beta installed:
+gnt-instance modify -t ext -e provider=shelf,row=7 installed:
 gnt-instance add -t sharedfile -s 1G -o debian+sarge --no-start -n beta other: declares no variant
 gnt-instance add -t sharedfile -s 1G -o debian+sarge --force-variant --no-start -n beta other:
 gnt-instance add -t plain --disk 0:adopt=old-server -o none --no-install -n beta adopted:

@@ -1,6 +1,6 @@
 """Giving an instance disks of another template, with what is on those that it has."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -65,6 +65,7 @@ async def plan_conversion(
     instance: Instance,
     template: DiskTemplate,
     secondary: str | None,
+    wish: DiskWish,
     *,
     waits: bool,
 ) -> tuple[Instance, Conversion]:
@@ -78,6 +79,7 @@ async def plan_conversion(
     config, now = cluster.config, cluster.now()
     old, new = kind_of(instance.disk_template), kind_of(template)
     _check_makes_sense(config, instance, old, new)
+    new.check_wish(wish)
     check_settled(cluster, instance)
     nodes = _nodes(config, instance, new, secondary)
     check_online(nodes[0])
@@ -98,7 +100,7 @@ async def plan_conversion(
             size=disk.size,
             mode=disk.mode,
             backing=new.new_backing(
-                config.cluster, NewDisk(instance.uuid, uuid, holders, devices, DiskWish())
+                config.cluster, NewDisk(instance.uuid, uuid, holders, devices, wish)
             ),
             nodes=holders,
         )
@@ -124,6 +126,12 @@ async def plan_conversion(
         homes_before=homes(config, instance, nodes[0].ref), homes=refs, guest=guest, copies=copies
     )
     return converted, Conversion(before=before, after=after, filling=filling)
+
+
+def read_provider(given: Mapping[str, str]) -> DiskWish:
+    """Return what is asked of new disks of external storage: by whom, and what that is told."""
+    told = {name: value for name, value in given.items() if name != "provider"}
+    return DiskWish(provider=given.get("provider", ""), provider_parameters=told)
 
 
 def make_and_fill(cluster: Cluster, conversion: Conversion) -> Iterator[Step]:

@@ -28,7 +28,7 @@ from coordinator.operations.fields import (
     WaitForSync,
 )
 from coordinator.operations.instance.at_once import AtOnce
-from coordinator.operations.instance.convert import Conversion, plan_conversion
+from coordinator.operations.instance.convert import Conversion, plan_conversion, read_provider
 from coordinator.operations.instance.disk_changes import (
     DiskAction,
     DiskChange,
@@ -145,6 +145,15 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
     remote_node: Annotated[
         str | None, option("-n", "--node", help="with -t: the node for the second copy")
     ] = None
+    ext_params: Annotated[
+        dict[str, str],
+        option(
+            "-e",
+            "--ext-params",
+            help="with -t ext: provider=NAME, and what that is told of each disk",
+            syntax=Syntax.KEYVAL,
+        ),
+    ] = {}
     expires: Annotated[
         str | None,
         option(
@@ -218,8 +227,8 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
             reservation_of(before)
         if self.disk_template:
             after, conversion = await self._converted(cluster, after)
-        elif self.remote_node:
-            raise InvalidRequest("A second copy is made with -t and a template that has one.")
+        else:
+            self._check_converts_nothing()
         changes = changed_disks(cluster, after, self.disks) if self.disks else None
         if changes:
             after = replace(after, disks=tuple(disk.uuid for disk in changes.disks))
@@ -291,6 +300,10 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
                 f"{before.name} is only reserved: --offline, --online, private parameters and "
                 "memory of what runs are for when it is there."
             )
+        if self.ext_params:
+            raise InvalidRequest(
+                f"{before.name} is only reserved, and has no disks that could become a provider's."
+            )
         modification = await plan_reserved(
             cluster,
             before,
@@ -319,8 +332,19 @@ class ModifyInstance(Operation[None, Modification], kw_only=True):
         if self.disks:
             raise InvalidRequest("Change the disks, or how they are kept, one after the other.")
         return await plan_conversion(
-            cluster, instance, self.disk_template, self.remote_node, waits=self.wait_for_sync
+            cluster,
+            instance,
+            self.disk_template,
+            self.remote_node,
+            read_provider(self.ext_params),
+            waits=self.wait_for_sync,
         )
+
+    def _check_converts_nothing(self) -> None:
+        if self.remote_node:
+            raise InvalidRequest("A second copy is made with -t and a template that has one.")
+        if self.ext_params:
+            raise InvalidRequest("What a provider is told of disks goes with -t ext.")
 
     def _check_stopped(self, instance: Instance, node: Node, *, runs: bool) -> None:
         """Refuse what cannot be done while it runs."""
