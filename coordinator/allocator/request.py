@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from functools import cached_property
 
 from common.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from common.model.allocation_policy import AllocationPolicy
     from common.names import NodeName
@@ -71,17 +71,28 @@ class GroupOutcome(Record):
     Attributes:
         group: its index.
         choices: the best, then runners-up; empty when nothing fits.
-        successes: nodes, or pairs, that would do.
-        failures: nodes, or pairs, refused, by reason.
+        considered: number of nodes, or pairs, looked at.
+        count: counts those refused by reason; only hail tells that, and for many pairs it takes
+            longer than the choice.
         problem: why it was not tried at all; else empty.
     """
 
     group: int
     alloc_policy: AllocationPolicy
     choices: tuple[Choice, ...] = ()
-    successes: int = 0
-    failures: Mapping[Reason, int] = MappingProxyType({})
+    considered: int = 0
+    count: Callable[[], Mapping[Reason, int]] = dict
     problem: str = ""
+
+    @cached_property
+    def failures(self) -> Mapping[Reason, int]:
+        """Nodes, or pairs, refused, by reason."""
+        return self.count()
+
+    @property
+    def successes(self) -> int:
+        """Nodes, or pairs, that would do."""
+        return self.considered - sum(self.failures.values())
 
 
 class Survey(Record):

@@ -46,22 +46,20 @@ def survey(model: ClusterModel, request: Allocate) -> Survey:
     search = Search(model, request, scored)
     found = [search.in_group(group) for group in wanted]
 
-    refused = {name: reason for one in found for name, reason in one.reasons.items()}
-    closed = {
-        group for group, one in zip(wanted, found, strict=True) if _is_closed(one.outcome, request)
-    }
+    outcomes = tuple(outcome for outcome, _ in found)
+    refused = {name: reason for _, reasons in found for name, reason in reasons.items()}
+    closed = {outcome.group for outcome in outcomes if _is_closed(outcome, request)}
     if closed or len(wanted) < len(model.snapshot.groups):
         for name, group in zip(model.names, model.group_of, strict=True):
             if group not in wanted:
                 refused[name] = Reason.GROUP
             elif group in closed:
                 refused[name] = Reason.UNALLOCABLE
-    outcomes = tuple(one.outcome for one in found)
     return Survey(
         groups=outcomes,
         best=_best_group(outcomes, request),
         score_before=search.score_before,
-        considered=sum(one.considered for one in found),
+        considered=sum(one.considered for one in outcomes),
         refused=refused,
         unevacuable=search.culprit,
     )

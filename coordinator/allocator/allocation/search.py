@@ -15,7 +15,7 @@ from coordinator.allocator.snapshot import NOWHERE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from common.names import NodeName
     from coordinator.allocator.allocation.two_nodes import AllowedPairs
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from coordinator.allocator.request import Allocate
     from coordinator.allocator.snapshot import Node
 
+    _Count = Callable[[], Counter[Reason]]  # of those refused, by reason
     _Options = Iterator[tuple[tuple[int, ...], float]]
 
 NOT_CONNECTED = "not connected to a network that the instance needs"
@@ -40,17 +41,6 @@ def why_unusable(node: Node, among: frozenset[str] | None) -> Reason:
     if node.drained:
         return Reason.DRAINED
     return Reason.RESTRICTED if among is not None and node.name not in among else Reason.NONE
-
-
-class GroupResult:
-    """The outcome of one group, the number of options, and why nodes were refused."""
-
-    __slots__ = ("considered", "outcome", "reasons")
-
-    def __init__(
-        self, outcome: GroupOutcome, considered: int, reasons: Mapping[NodeName, Reason]
-    ) -> None:
-        self.outcome, self.considered, self.reasons = outcome, considered, reasons
 
 
 class Search:
@@ -74,8 +64,8 @@ class Search:
         culprit = self._redundancy.culprit
         return None if culprit == NOWHERE else self._model.names[culprit]
 
-    def in_group(self, group: int) -> GroupResult:
-        """Look for the best nodes of a group, given by index."""
+    def in_group(self, group: int) -> tuple[GroupOutcome, Mapping[NodeName, Reason]]:
+        """Look for the best nodes of a group, given by index; tell why nodes were refused, too."""
         request, shown = self._request, self._model.snapshot.groups[group]
         members = self._model.groups.get(group, [])
         reasons = self._why_unusable(members)
@@ -91,22 +81,22 @@ class Search:
             reasons.update(dict.fromkeys(candidates, Reason.PARTNER))
         if problem:
             outcome = GroupOutcome(group=group, alloc_policy=shown.alloc_policy, problem=problem)
-            return GroupResult(outcome, 0, self._named(reasons))
+            return outcome, self._named(reasons)
 
         count = len(candidates)
         considered = count * (count - 1) if is_pair else count
         if is_pair:
-            choices, failures = self._pairs(candidates, reasons)
+            choices, refused = self._pairs(candidates, reasons)
         else:
-            choices, failures = self._singles(candidates, reasons)
+            choices, refused = self._singles(candidates, reasons)
         outcome = GroupOutcome(
             group=group,
             alloc_policy=shown.alloc_policy,
             choices=choices,
-            successes=considered - failures.total(),
-            failures=failures,
+            considered=considered,
+            count=refused,
         )
-        return GroupResult(outcome, considered, self._named(reasons))
+        return outcome, self._named(reasons)
 
     def _why_unusable(self, nodes: Sequence[int]) -> dict[int, Reason]:
         """The nodes that are no candidates, and why."""
@@ -123,7 +113,7 @@ class Search:
 
     def _singles(
         self, candidates: Sequence[int], reasons: dict[int, Reason]
-    ) -> tuple[tuple[Choice, ...], Counter[Reason]]:
+    ) -> tuple[tuple[Choice, ...], _Count]:
         model, demand, state, scope = self._model, self._demand, self._state, self._scope
         trials = as_primary(
             state,
@@ -145,11 +135,11 @@ class Search:
             pairs = zip(candidates, codes, strict=True)
             codes = [Reason.REDUNDANCY if node in refused else code for node, code in pairs]
         reasons.update(_by_node(candidates, codes))
-        return tuple(choices), Counter(REASONS[code] for code in codes if code)
+        return tuple(choices), lambda: Counter(REASONS[code] for code in codes if code)
 
     def _pairs(
         self, candidates: Sequence[int], reasons: dict[int, Reason]
-    ) -> tuple[tuple[Choice, ...], Counter[Reason]]:
+    ) -> tuple[tuple[Choice, ...], _Count]:
         pairs = Pairs(
             self._state,
             self._scope,
@@ -160,18 +150,22 @@ class Search:
         considered, failures = pairs.count()
         is_possible = considered > failures.total()
         choices: list[Choice] = []
+        allowed: AllowedPairs | None = None
         if self._request.check_redundancy and self._redundancy.is_hopeless:
             failures[Reason.REDUNDANCY] += considered - failures.total()
         elif is_possible:
             allowed = self._redundant_pairs(pairs)
             choices, rejected = self._choose(pairs.from_best(allowed))
-            if choices:
-                in_vain = pairs.count_rejected(allowed) if allowed is not None else 0
-                failures[Reason.REDUNDANCY] += in_vain + len(rejected)
-            else:  # so every pair was tried in vain
-                failures[Reason.REDUNDANCY] += considered - failures.total()
+            # Without a choice every pair was tried in vain.
+            tried = len(rejected) if choices else considered - failures.total()
+            failures[Reason.REDUNDANCY] += tried
         reasons.update(_refused_by_pairs(pairs, is_possible, is_found=bool(choices)))
-        return tuple(choices), +failures
+
+        def count() -> Counter[Reason]:
+            in_vain = pairs.count_rejected(allowed) if choices and allowed is not None else 0
+            return failures + Counter({Reason.REDUNDANCY: in_vain})
+
+        return tuple(choices), count
 
     def _redundant_pairs(self, pairs: Pairs) -> AllowedPairs | None:
         """Pairs whose mirrored instances stay safe; None for all of them."""

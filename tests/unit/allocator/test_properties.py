@@ -2,18 +2,21 @@
 
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.model.template import DiskTemplate
 from common.record import replace
+from coordinator.allocator.allocation.pair_scores import PairScores
 from coordinator.allocator.allocation.redundancy import Redundancy
+from coordinator.allocator.allocation.two_nodes import AllowedPairs
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.allocator.tags import TagRules
-from tests.unit.allocator.clusters import Taste, random_request, random_snapshot
+from tests.unit.allocator.clusters import Taste, random_demand, random_request, random_snapshot
 from tests.unit.allocator.small import survey
 
 seeds = st.integers(0, 2**32)
@@ -87,3 +90,29 @@ def test_counting_agrees_with_emptying_each_node(seed: int) -> None:
             nodes = tuple(model.index[name] for name in choice.nodes)
             simulated = all(redundancy._simulate(node, nodes, everyone) for node in everyone)
             assert (not redundancy.is_hopeless and redundancy.remains(nodes)) == simulated
+
+
+def test_pairs_tried_in_vain_are_counted_when_somebody_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[AllowedPairs] = []
+    count = PairScores.count_rejected
+
+    def noted(scores: PairScores, allowed: AllowedPairs) -> int:
+        asked.append(allowed)
+        return count(scores, allowed)
+
+    monkeypatch.setattr(PairScores, "count_rejected", noted)
+    in_vain = 0
+    for seed in range(40):
+        rng = Random(seed)
+        taste = replace(Taste.random(rng), templates=(DiskTemplate.DRBD,), nodes=6)
+        snapshot = random_snapshot(rng, taste)
+        found = survey(snapshot, Allocate(instance=random_demand(rng, taste, "new")))
+        assert not asked
+        for outcome in found.groups:
+            assert outcome.successes + sum(outcome.failures.values()) == outcome.considered
+            if asked:
+                in_vain += outcome.failures[Reason.REDUNDANCY]
+            asked.clear()
+    assert in_vain
