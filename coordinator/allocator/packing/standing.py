@@ -5,6 +5,7 @@ its nodes by the same each time. Most terms of the score are made of the same fi
 are kept once: a column per distinct one, a row per node that is online.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,9 +31,12 @@ class _Column:
     as_secondary: Floats
 
     @property
+    def parts(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        return self.amounts, self.unit, self.speed, self.as_primary, self.as_secondary
+
+    @property
     def key(self) -> bytes:
-        parts = (self.amounts, self.unit, self.speed, self.as_primary, self.as_secondary)
-        return b"".join(part.tobytes() for part in parts)
+        return b"".join(part.tobytes() for part in self.parts)
 
 
 class Figures:
@@ -57,11 +61,8 @@ class Figures:
             self.terms[term] = known.setdefault(column.key, len(columns))
             if self.terms[term] == len(columns):
                 columns.append(column)
-        self._amounts = _table([column.amounts for column in columns])
-        self._unit = _table([column.unit for column in columns])
-        self._speed = _table([column.speed for column in columns])
-        self._first = _table([column.as_primary for column in columns])
-        self._second = _table([column.as_secondary for column in columns])
+        tables = zip(*(column.parts for column in columns), strict=True)
+        self._amounts, self._unit, self._speed, self._first, self._second = map(_table, tables)
         self.weights = np.zeros(len(columns))
         for term, at in self.terms.items():
             self.weights[at] += WEIGHTS[term]
@@ -174,7 +175,7 @@ class Figures:
         return total
 
 
-def _table(columns: list[Floats]) -> Floats:
+def _table(columns: Sequence[Floats]) -> Floats:
     return np.ascontiguousarray(np.stack(columns, axis=1))
 
 
@@ -190,42 +191,38 @@ def _columns(a: NodeResources, demand: Instance) -> dict[Term, _Column]:
     disk = demand.disk if demand.is_local else 0
     spindles = demand.disk_spindles or 0
 
-    def column(
-        amounts: Ints | Floats, unit: Floats, speed: Floats, first: Floats, second: Floats
-    ) -> _Column:
-        return _Column(amounts.astype(np.float64), unit, speed, first, second)
+    def column(amounts: Ints, unit: Floats, first: float, second: Floats = none) -> _Column:
+        return _Column(amounts.astype(np.float64), unit, ones, ones * first, second)
+
+    def processors(cpus: Ints) -> _Column:
+        added = ones * demand.used_vcpus
+        return _Column(cpus.astype(np.float64), a.total_cpus, a.speed, added, none)
 
     def storage(free: Ints, free_spindles: Ints) -> _Column:
-        unit = a.disk_unit
+        nothing = a.disk_unit == 0  # of nothing all is free
         amounts = np.where(a.exclusive, free_spindles, free).astype(np.float64)
         taken = np.where(a.exclusive, -float(spindles), -float(disk))
-        nothing = unit == 0  # of nothing all is free
-        return column(
-            np.where(nothing, 1.0, amounts),
-            np.where(nothing, 1.0, unit),
-            ones,
-            np.where(nothing, 0.0, taken),
-            np.where(nothing, 0.0, taken),
-        )
+        taken = np.where(nothing, 0.0, taken)
+        unit = np.where(nothing, 1.0, a.disk_unit)
+        return _Column(np.where(nothing, 1.0, amounts), unit, ones, taken, taken)
 
-    cpus = ones * demand.used_vcpus
+    def spread(used: Ints) -> _Column:
+        return _Column(used.astype(np.float64), a.spindle_limit, ones, use, use)
+
+    load = demand.load
     found = {
-        Term.FREE_MEM_CV: column(a.memory, a.total_memory, ones, -ones * demand.used_memory, none),
+        Term.FREE_MEM_CV: column(a.memory, a.total_memory, -demand.used_memory),
         Term.FREE_DISK_CV: storage(a.disk, a.free_spindles),
-        Term.VCPU_RATIO_CV: column(a.cpus, a.total_cpus, a.speed, cpus, none),
-        Term.CPU_LOAD_CV: column(a.load[0], ones, ones, ones * demand.load[0], none),
-        Term.MEM_LOAD_CV: column(a.load[1], ones, ones, ones * demand.load[1], none),
-        Term.DISK_LOAD_CV: column(
-            a.load[2], ones, ones, ones * demand.load[2], ones * demand.load[2]
-        ),
-        Term.NET_LOAD_CV: column(a.load[3], ones, ones, ones * demand.load[3], none),
-        Term.SPINDLES_CV: column(a.spindles, a.spindle_limit, ones, use, use),
-        Term.FREE_MEM_CV_FORTH: column(
-            a.next_memory, a.total_memory, ones, -ones * demand.memory, none
-        ),
+        Term.VCPU_RATIO_CV: processors(a.cpus),
+        Term.CPU_LOAD_CV: column(a.load[0], ones, load[0]),
+        Term.MEM_LOAD_CV: column(a.load[1], ones, load[1]),
+        Term.DISK_LOAD_CV: column(a.load[2], ones, load[2], ones * load[2]),
+        Term.NET_LOAD_CV: column(a.load[3], ones, load[3]),
+        Term.SPINDLES_CV: spread(a.spindles),
+        Term.FREE_MEM_CV_FORTH: column(a.next_memory, a.total_memory, -demand.memory),
         Term.FREE_DISK_CV_FORTH: storage(a.next_disk, a.next_free_spindles),
-        Term.VCPU_RATIO_CV_FORTH: column(a.next_cpus, a.total_cpus, a.speed, cpus, none),
-        Term.SPINDLES_CV_FORTH: column(a.next_spindles, a.spindle_limit, ones, use, use),
+        Term.VCPU_RATIO_CV_FORTH: processors(a.next_cpus),
+        Term.SPINDLES_CV_FORTH: spread(a.next_spindles),
     }
     assert found.keys() | {Term.RESERVED_MEM_CV} == set(SPREADS)
     return found
