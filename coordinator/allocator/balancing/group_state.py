@@ -211,7 +211,7 @@ class GroupState:
         """Make the only candidate of ``outcome``, a move of instance ``one``, true."""
         home, mirror = int(self.primary[one]), int(self.secondary[one])
         for node, resources in zip(outcome.nodes[:, 0].tolist(), outcome.resources, strict=True):
-            self.resources.put(node, resources)
+            self.resources.put_row(node, resources.row(0))
         primary, secondary = int(outcome.primary[0]), int(outcome.secondary[0])
         needed = int(self.demands.needed[one])
         if self.demands.count[one] and mirror >= 0:

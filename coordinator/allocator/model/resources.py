@@ -217,11 +217,6 @@ class NodeResources(_Figures):
         vars(other).update(columns)
         return other
 
-    def put(self, node: int, other: NodeResources) -> None:
-        """Overwrite one element of the arrays by the only one of ``other``."""
-        for name in NodeResources.names:
-            getattr(self, name)[..., node] = getattr(other, name)[..., 0]
-
     def put_row(self, node: int, row: NodeResources) -> None:
         """Overwrite one element of the arrays by a row."""
         for name in NodeResources.names:

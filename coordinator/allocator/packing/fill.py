@@ -35,7 +35,7 @@ def fill(start: Filling, demand: Instance, limit: int | None) -> Filled:
 
 
 def _has_no_end(start: Filling, demand: Instance) -> bool:
-    fits = (start.codes(demand) == 0).reshape(len(start.candidates), -1).any(axis=1)
+    fits = (start.refusals.codes(demand) == 0).reshape(len(start.candidates), -1).any(axis=1)
     resources = start.resources.at(start.candidates[fits])
     room = np.minimum(room_of_primaries(resources, demand), room_of_disks(resources, demand))
     return bool((room >= NO_LIMIT).any())
@@ -43,7 +43,7 @@ def _has_no_end(start: Filling, demand: Instance) -> bool:
 
 def _fill_freely(start: Filling, demand: Instance, limit: int | None) -> Filled:
     """Without a look at whether nodes can still be emptied."""
-    count = start.count(demand)
+    count = start.refusals.count(demand)
     if not count.places:
         return Filled(start, count.refused)
     nodes: list[tuple[int, ...]] = []
@@ -58,7 +58,7 @@ def _fill_freely(start: Filling, demand: Instance, limit: int | None) -> Filled:
 
 
 def _failures(filling: Filling, demand: Instance) -> dict[Failure, int]:
-    return dict(filling.count(demand).refused)
+    return dict(filling.refusals.count(demand).refused)
 
 
 def _fill_carefully(start: Filling, demand: Instance, limit: int | None) -> Filled:
@@ -136,5 +136,5 @@ def _keeps_rules(filling: Filling, demand: Instance, *, by_score: bool) -> bool:
     spare = _redundancy(filling, demand)
     if spare is None:
         return True
-    places = filling.candidates[np.argwhere(filling.codes(demand) == 0)]
+    places = filling.candidates[np.argwhere(filling.refusals.codes(demand) == 0)]
     return any(spare.remains(tuple(place), by_score=by_score) for place in places.tolist())

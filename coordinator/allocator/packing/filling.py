@@ -14,7 +14,7 @@ from coordinator.allocator.model.next_model import with_instances
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.score import Score
 from coordinator.allocator.model.state import State
-from coordinator.allocator.packing.codes import Count, Failure, Refusals, Size
+from coordinator.allocator.packing.codes import Failure, Refusals
 from coordinator.allocator.snapshot import Instance
 
 
@@ -98,7 +98,8 @@ class Filling:
         return Score(self.resources, self.crowding).value
 
     @property
-    def _asked(self) -> Refusals:
+    def refusals(self) -> Refusals:
+        """Why candidates refuse instances as things stand."""
         if self._refusals is None:
             emptied, room = self.rules.emptied, None
             if emptied is not None:
@@ -108,22 +109,6 @@ class Filling:
                 self.start, self.resources, self.promised, self.candidates, room
             )
         return self._refusals
-
-    def codes(self, demand: Instance) -> Ints:
-        """A ``Failure``, 0 if it fits, per candidate and, if mirrored, second candidate."""
-        return self._asked.codes(demand)
-
-    def count(self, demand: Instance) -> Count:
-        """What comes of trying an instance everywhere."""
-        return self._asked.count(demand)
-
-    def size_of(self, demand: Instance) -> Size:
-        """What is equal for instances that all nodes treat alike; they differ in amounts only."""
-        return self._asked.size_of(demand)
-
-    def spare_of(self, demand: Instance) -> tuple[int, list[int]]:
-        """How much less memory, and less of each disk, makes no difference to any node."""
-        return self._asked.spare(demand)
 
     def model(self) -> ClusterModel:
         """The model with what was placed, for the next request."""

@@ -52,7 +52,7 @@ def _next_fitting(tried: list[_Try], demand: Instance) -> Instance | None:
     by way of it.
     """
     filling, smaller = tried[-1][1].filling, demand
-    while not (count := filling.count(smaller)).remains:
+    while not (count := filling.refusals.count(smaller)).remains:
         worst = _worst(count.failures)
         last = _last_alike(filling, smaller, worst)
         tried.append((last, Filled(filling, count.failures), None))
@@ -116,7 +116,7 @@ def _way(filling: Filling, demand: Instance, failure: Failure) -> tuple[object, 
     if _has_own_way(filling, demand):
         return demand, failure
     amount = demand.disk if failure is Failure.DISK else demand.memory
-    return filling.size_of(demand), amount, failure
+    return filling.refusals.size_of(demand), amount, failure
 
 
 def _has_own_way(filling: Filling, demand: Instance) -> bool:
@@ -128,7 +128,7 @@ def _steps(filling: Filling, demand: Instance, failure: Failure) -> int | None:
     """How many steps make it fit, as long as this failure is what stops it; None if none do."""
     steps, might = 0, None  # the sizes of which is known that even the largest might fit
     while (one := shrunk(demand, failure, steps)) and shrunk(one, failure):
-        count, size = filling.count(one), filling.size_of(one)
+        count, size = filling.refusals.count(one), filling.refusals.size_of(one)
         if count.remains and keeps_rules(filling, one):
             return steps
         if not count.failures[failure]:
@@ -156,7 +156,7 @@ def _steps_refused(filling: Filling, demand: Instance, failure: Failure, most: i
 
 def _steps_alike(filling: Filling, demand: Instance, failure: Failure) -> int:
     """After how many steps it may first come out otherwise."""
-    memory, disks = filling.spare_of(demand)
+    memory, disks = filling.refusals.spare(demand)
     match failure:
         case Failure.MEM:
             return memory // _MEMORY_STEP + 1

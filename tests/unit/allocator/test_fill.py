@@ -3,6 +3,7 @@
 from itertools import pairwise
 from random import Random
 
+import numpy as np
 import pytest
 
 from common.errors import InvalidRequest
@@ -13,8 +14,9 @@ from coordinator.allocator.allocation.emptying import stuck_nodes
 from coordinator.allocator.allocation.place import survey
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
+from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.packing import tiers
-from coordinator.allocator.packing.codes import Count, Failure
+from coordinator.allocator.packing.codes import Count, Failure, Refusals
 from coordinator.allocator.packing.fill import fill, keeps_rules, might_keep_rules
 from coordinator.allocator.packing.filling import Filling, Rules
 from coordinator.allocator.packing.tiers import fill_in_tiers, runs_of
@@ -66,8 +68,8 @@ def test_each_goes_where_one_alone_would(seed: int) -> None:
         model = with_instance(model, demand, nodes)
         placed.append(nodes)
     resources, after = found.filling.resources, model.resources
-    for name in ("memory", "disk", "cpus", "reserved", "primaries", "secondaries", "next_memory"):
-        assert (getattr(resources, name) == getattr(after, name)).all(), name
+    for name in NodeResources.names:
+        np.testing.assert_allclose(getattr(resources, name), getattr(after, name), err_msg=name)
     assert (found.filling.promised.max(axis=1, initial=0) <= resources.reserved).all()
 
 
@@ -76,7 +78,7 @@ def test_it_ends_when_nothing_fits(seed: int) -> None:
     rng, filling = start(seed)
     demand = wanted(rng, rng.choice((DiskTemplate.DRBD, DiskTemplate.PLAIN)))
     found = fill(filling, demand, None)
-    assert (found.filling.codes(demand) != 0).all()
+    assert (found.filling.refusals.codes(demand) != 0).all()
     again = fill(found.filling, demand, None)
     assert again.filling is found.filling
     assert again.failures == found.failures
@@ -110,13 +112,13 @@ def test_an_instance_shrinks_past_sizes_treated_alike_to_where_single_steps_lead
         vcpus=rng.choice((1, 40)),
     )  # fmt: skip
     counted: list[Instance] = []
-    ask = Filling.count
+    ask = Refusals.count
 
-    def count(self: Filling, instance: Instance) -> Count:
+    def count(self: Refusals, instance: Instance) -> Count:
         counted.append(instance)
         return ask(self, instance)
 
-    monkeypatch.setattr(Filling, "count", count)
+    monkeypatch.setattr(Refusals, "count", count)
     found = fill_in_tiers(filling, demand, None)
     leaps = len(counted)
     monkeypatch.setattr(tiers, "_has_own_way", lambda *_: True)  # then each counts for itself
@@ -178,13 +180,13 @@ def test_sizes_between_the_same_limits_are_refused_alike_and_tried_once(seed: in
         disk = MiB(rng.choice((rng.randrange(3_000_000), rng.randrange(60_000))))
         memory = MiB(rng.choice((rng.randrange(300_000), rng.randrange(9_000))))
         larger = replace(demand, memory=memory, disk=disk, disks=(disk,))
-        spare, (space,) = filling.spare_of(larger)
+        spare, (space,) = filling.refusals.spare(larger)
         less = MiB(disk - rng.choice((space, rng.randint(0, space))))
         smaller = replace(larger, memory=MiB(memory - spare), disk=less, disks=(less,))
-        assert filling.size_of(smaller) == filling.size_of(larger)
-        asked = filling._asked._asked
+        assert filling.refusals.size_of(smaller) == filling.refusals.size_of(larger)
+        asked = filling.refusals._asked
         assert (asked(smaller) == asked(larger)).all()
-        assert (asked(smaller) == filling.codes(larger)).all()
+        assert (asked(smaller) == filling.refusals.codes(larger)).all()
 
 
 def test_what_no_choice_makes_fit_is_refused_at_every_larger_size_that_nodes_treat_alike() -> None:
@@ -197,7 +199,7 @@ def test_what_no_choice_makes_fit_is_refused_at_every_larger_size_that_nodes_tre
         filling = fill(Filling(filling.start, Rules(emptied=everyone)), demand, None).filling
         for memory in range(200, 9000, 1100):
             larger = replace(demand, memory=MiB(memory))
-            smaller = replace(larger, memory=MiB(memory - filling.spare_of(larger)[0]))
+            smaller = replace(larger, memory=MiB(memory - filling.refusals.spare(larger)[0]))
             never += not might_keep_rules(filling, smaller)
             sometimes += keeps_rules(filling, larger)
             assert might_keep_rules(filling, larger) or not keeps_rules(filling, larger)
