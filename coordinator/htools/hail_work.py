@@ -106,8 +106,10 @@ def _after(cluster: Snapshot, request: Request, answer: Answer) -> Snapshot:
     named = {new.instance.name: new.instance for new in news}
     created = [at_home(named[name], homes) for name, homes in answer.created.items()]
     after = settled(cluster, moved, created)
+    if isinstance(request, AllocateMany):
+        return after
     present = after.instances[: len(cluster.instances)]
-    return replace(after, instances=(*reversed(created), *present))  # where hail writes them
+    return replace(after, instances=(*created, *present))  # one by itself is first, as with hail
 
 
 def _print_nodes(when: str, cluster: Snapshot, start: Snapshot, options: Parsed) -> None:
