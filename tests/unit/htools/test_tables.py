@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from coordinator.htools.tables import show, show_g
+from coordinator.htools.tables import ratio, show, show_g
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,8 @@ def test_fixed(value: float, digits: int, text: str) -> None:
 )  # fmt: skip
 def test_general(value: float, text: str) -> None:
     assert show_g(value) == text
+
+
+def test_shares_of_nothing_are_told_as_haskell_divides() -> None:
+    shares = [show(ratio(part, whole), 1) for part, whole in ((1, 2), (3, 0), (-3, 0), (0, 0))]
+    assert shares == ["0.5", "Infinity", "-Infinity", "NaN"]
