@@ -59,7 +59,7 @@ def test_a_guest_that_is_rooted_sees_programs_and_nothing_that_is_kept_on_its_no
             way = set(rig.root.parts[1:2])  # to its own directory
             assert seen(rig, node, "") <= usual | way
             assert seen(rig, node, "etc") <= {"ld.so.cache", "localtime"}
-            assert seen(rig, node, "dev") <= {"null", "zero", "urandom", "kvm"}
+            assert seen(rig, node, "dev") <= {"null", "zero", "urandom", "kvm", "userfaultfd"}
             assert seen(rig, node, str(rig.root)) == {node}
             assert "self" in seen(rig, node, "proc")
             assert "hidepid=" in mounts(rig, node)

@@ -26,7 +26,7 @@ done
 for each in ld.so.cache localtime; do
     [ ! -e "/etc/$each" ] || cp -L "/etc/$each" "$root/etc"
 done
-for each in null zero urandom kvm; do
+for each in null zero urandom kvm userfaultfd; do
     [ ! -e "/dev/$each" ] || cp -a "/dev/$each" "$root/dev"
 done
 seen "$home" ,ro,nodev,noexec
