@@ -12,6 +12,7 @@ from tests.mutate.mirrors import MIRRORS
 from tests.mutate.moves import MOVES
 from tests.mutate.nodes import OF_NODES
 from tests.mutate.operating_systems import OF_OPERATING_SYSTEMS
+from tests.mutate.post_copy import BY_POST_COPY
 from tests.mutate.reservations import RESERVATIONS
 from tests.mutate.rest import REST
 
@@ -409,6 +410,7 @@ FAULTS = (
     *OF_DISKS,
     *MIRRORS,
     *MOVES,
+    *BY_POST_COPY,
     *OF_NODES,
     *OF_COPIES,
     *OF_OPERATING_SYSTEMS,

@@ -13,7 +13,7 @@ MOVES = (
     Fault(
         "move not announced", "from before its transfer on, an instance may be on both nodes",
         "coordinator/operations/instance/migrate.py",
-        "set_maybe_on(plan.instance, (plan.source.uuid, plan.target.uuid), plan.now),",
+        "set_maybe_on(plan.instance, nodes, plan.now),",
         "set_maybe_on(plan.instance, (), plan.now),",
         (MIGRATIONS,),
     ),
@@ -31,7 +31,7 @@ MOVES = (
     Fault(
         "never settled", "an instance that has moved is on its new node only",
         "coordinator/operations/steps/edits.py",
-        "primary_node=node, maybe_on=(), ", "primary_node=node, ",
+        "primary_node=node, maybe_on=maybe_on, ", "primary_node=node, ",
         (f"{OPERATIONS} migrate", MIGRATIONS),
     ),
     Fault(

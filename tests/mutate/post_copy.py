@@ -1,0 +1,52 @@
+"""Faults in moves by post-copy, where half of a guest's memory is on either node."""
+
+from tests.mutate.fault import Fault
+
+SIMULATED, REAL = "tests/sim/test_post_copy.py", "tests/contract/test_post_copy.py"
+
+BY_POST_COPY = (
+    Fault(
+        "halves taken for settled", "an instance may be on both nodes until it is whole",
+        "coordinator/operations/instance/migrate.py",
+        "maybe_on=nodes if plan.post_copy else ()", "maybe_on=()",
+        (SIMULATED,),
+    ),
+    Fault(
+        "lost half waited for", "what is nowhere any more is not waited for",
+        "coordinator/operations/instance/rest_of_memory.py",
+        "        case Rest.CUT, Rest.NONE:\n            return Course.LOST\n", "",
+        (SIMULATED,),
+    ),
+    Fault(
+        "half ended where it is needed", "neither half is ended while the guest can go on",
+        "coordinator/operations/instance/rest_of_memory.py",
+        "        case Rest.COMES, Rest.COMES | Rest.NONE:  # the latter in its last moment\n"
+        "            return Course.COMES\n",
+        "        case Rest.COMES, Rest.COMES | Rest.NONE:\n            return Course.OVER\n",
+        (SIMULATED,),
+    ),
+    Fault(
+        "half in the way of a failover", "half of what has died keeps nobody from starting it",
+        "coordinator/operations/instance/failover.py",
+        "half_there = found is not None and bool(found.rest)", "half_there = False",
+        (SIMULATED,),
+    ),
+    Fault(
+        "half cleared away", "what is left of a guest's memory is no mere remnant",
+        "noded/hypervisor/kvm/lives.py",
+        "                    raise half_here(home)\n", "                    pass\n",
+        (REAL,),
+    ),
+    Fault(
+        "line cut behind it", "the rest of a guest's memory follows on the line of its move",
+        "noded/hypervisor/kvm/migration.py",
+        "    if not home.has_left:\n        cut(line)\n", "    cut(line)\n",
+        (REAL,),
+    ),
+    Fault(
+        "left before it is sure", "a guest has left when its source cannot go on any more",
+        "noded/hypervisor/kvm/progress.py",
+        'and not ram.get("postcopy-bytes")', "and False",
+        ("tests/unit/noded/hypervisor/test_kvm_parse.py",),
+    ),
+)  # fmt: skip
