@@ -49,7 +49,7 @@ unshare --user true 2>/dev/null && echo "could have users of its own"
 mount -t tmpfs none /tmp 2>&1 && echo "could mount"
 python3 -c 'import ctypes; print(ctypes.CDLL(None).mount(b"none", b"/tmp", b"tmpfs", 0, None))' \
     | grep -qx -- -1 || echo "could mount without the program"
-perl -e '$text = "x" x (3 << 30)' 2>/dev/null && echo "could have 3 GiB"
+python3 -c 'import mmap; mmap.mmap(-1, 3 << 30)' 2>/dev/null && echo "could have 3 GiB"
 echo "score $(cat /proc/self/oom_score_adj)"
 echo 0 2>/dev/null >/proc/self/oom_score_adj && echo "could be killed last"
 mknod /tmp/device b 8 0 2>/dev/null && echo "could make a device"

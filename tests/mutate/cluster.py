@@ -64,12 +64,6 @@ CLUSTER = (
         ("tests/unit/noded/copies",),
     ),
     Fault(
-        "memory unbounded", "a script that is not trusted has a bounded memory",
-        "noded/operating_systems/sandbox.py",
-        ' f"--as={MEMORY}",', "",
-        ("tests/contract/test_untrusted_scripts.py",),
-    ),
-    Fault(
         "signed by the former", "all nodes show what the new authority has signed",
         "coordinator/operations/cluster/new_authority.py",
         "by_next=by_next)", "by_next=False)",
