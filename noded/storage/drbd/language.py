@@ -33,7 +33,7 @@ class Language(Protocol):
     def create(self, resource: str, minor: int, number: int) -> None:
         """Make a device without volumes or a peer; one that is there stays."""
 
-    def connect(
+    def introduce(
         self,
         connection: Connection,
         proof: Attributes,
@@ -42,11 +42,16 @@ class Language(Protocol):
         discard: bool,
         allow_two: bool,
     ) -> None:
-        """Begin to look for the peer; ``proof`` is what it is shown, as in ``net_conf``.
+        """Tell a device of its peer; ``proof`` is what that is shown, as in ``net_conf``.
+
+        To 8.4, that is to begin to look for it.
 
         Raises:
             DigestUnknown: the kernel cannot make the proof.
         """
+
+    def meet(self, connection: Connection, *, discard: bool) -> None:
+        """Begin to look for the peer that the device was told of."""
 
     def remove(self, resource: str) -> None:
         """Take a device away; none is fine.

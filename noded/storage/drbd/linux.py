@@ -177,10 +177,10 @@ class LinuxDrbd(DrbdModule):
         allow_two: bool,
     ) -> None:
         language = self._language()
-        connect = partial(language.connect, discard=discard, allow_two=allow_two)
+        introduce = partial(language.introduce, discard=discard, allow_two=allow_two)
         proof = {1: as_text(secret), 2: as_text(DIGEST)}
         try:
-            await in_thread(connect, connection, proof, parameters)
+            await in_thread(introduce, connection, proof, parameters)
         except DigestUnknown:
             # Nobody can force that on us: it is our own kernel that lacks it, and a peer whose
             # kernel has it refuses to go on without.
@@ -188,9 +188,12 @@ class LinuxDrbd(DrbdModule):
                 "The kernel has no HMAC of %s: the other end of %s does not prove who it is.",
                 DIGEST, connection.resource,
             )  # fmt: skip
-            await in_thread(connect, connection, {}, parameters)
+            await in_thread(introduce, connection, {}, parameters)
         if custom := commands.custom_net_options(parameters):
+            # Best before it is looked for: a module that is told while it checks the peer's proof
+            # takes away what it checks that with. 8.4 cannot be told earlier.
             await self._do(language.net_options(connection, *custom))
+        await in_thread(partial(language.meet, connection, discard=discard))
 
     async def disconnect(self, connection: Connection) -> None:
         await self._do(self._language().disconnect(connection))

@@ -33,7 +33,7 @@ class Eight(Language):
     def create(self, resource: str, minor: int, number: int) -> None:  # noqa: ARG002 -- of 9
         netlink.create(resource, minor)
 
-    def connect(
+    def introduce(
         self,
         connection: Connection,
         proof: Attributes,
@@ -49,6 +49,9 @@ class Eight(Language):
             25: as_flag(discard),
         }
         netlink.connect(connection, {**proof, **options})
+
+    def meet(self, connection: Connection, *, discard: bool) -> None:
+        """Do nothing: it looks for its peer since it was told of it."""
 
     def remove(self, resource: str) -> None:
         netlink.remove(resource)

@@ -30,13 +30,13 @@ class Nine(Language):
     def create(self, resource: str, minor: int, number: int) -> None:
         netlink.create(resource, minor, number)
 
-    def connect(
+    def introduce(
         self,
         connection: Connection,
         proof: Attributes,
         parameters: DrbdParameters,
         *,
-        discard: bool,
+        discard: bool,  # noqa: ARG002 -- is told when it begins to look
         allow_two: bool,
     ) -> None:
         options = {
@@ -45,7 +45,10 @@ class Nine(Language):
             24: as_flag(allow_two),
             30: as_number(RESOURCE_ONLY),
         }
-        netlink.connect(connection, {**proof, **options}, parameters, discard=discard)
+        netlink.introduce(connection, {**proof, **options}, parameters)
+
+    def meet(self, connection: Connection, *, discard: bool) -> None:
+        netlink.meet(connection, discard=discard)
 
     def remove(self, resource: str) -> None:
         netlink.remove(resource)

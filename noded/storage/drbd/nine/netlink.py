@@ -72,23 +72,20 @@ def create(resource: str, minor: int, number: int) -> None:
         line.change(NEW_MINOR, messages.volume(resource), what, minor=minor)
 
 
-def connect(
-    connection: Connection, options: Attributes, parameters: DrbdParameters, *, discard: bool
-) -> None:
-    """Have a device look for its peer, and forget the one it had. Blocks.
+def introduce(connection: Connection, options: Attributes, parameters: DrbdParameters) -> None:
+    """Tell a device of its peer, and have it forget the one it had. Blocks.
 
     Args:
         connection: with whom; nothing of a former one is left.
         options: by their numbers in ``net_conf``.
         parameters: say how fast is copied.
-        discard: whether what this end has written by itself is to be given up.
 
     Raises:
         DigestUnknown: the kernel has no such HMAC.
         NodeFailure: the module refused.
     """
     resource, what = connection.resource, f"connect {connection.resource}"
-    peer = {6: as_number(connection.peer_number), 2: as_text(resource)}
+    peer = _peer(connection)
     ends = (connection.own, connection.peer)
     path = {place: pack_address(e.address, e.port) for place, e in enumerate(ends, start=1)}
     context = nest(CONTEXT, peer)
@@ -104,7 +101,21 @@ def connect(
         line.change(NEW_PATH, context + nest(PATH, path), what)
         volume = nest(CONTEXT, {**peer, 1: as_number(0)})
         line.change(PEER_DEVICE_OPTIONS, volume + nest(SPEED, speed(parameters)), what)
-        line.change(CONNECT, context + nest(CONNECTING, {2: as_flag(discard)}), what)
+
+
+def meet(connection: Connection, *, discard: bool) -> None:
+    """Have a device look for the peer that it was told of. Blocks.
+
+    Args:
+        connection: with whom.
+        discard: whether what this end has written by itself is to be given up.
+
+    Raises:
+        NodeFailure: the module refused.
+    """
+    asked = nest(CONTEXT, _peer(connection)) + nest(CONNECTING, {2: as_flag(discard)})
+    with Line(VERSION) as line:
+        line.change(CONNECT, asked, f"connect {connection.resource}")
 
 
 def remove(resource: str) -> None:
@@ -129,3 +140,7 @@ def speed(parameters: DrbdParameters) -> dict[int, bytes]:
         5: as_number(parameters.c_max_rate),
         6: as_number(parameters.c_min_rate),
     }
+
+
+def _peer(connection: Connection) -> dict[int, bytes]:
+    return {6: as_number(connection.peer_number), 2: as_text(connection.resource)}

@@ -36,6 +36,9 @@ _COPIES = (
     CopyState.CONSISTENT,
     CopyState.UP_TO_DATE,
 )
+# While the peer cannot be asked, DRBD 9 takes a copy for the newest that has never met one, such as
+# a converted one. What nobody confirms is consistent, unless the peer's is known to be worse.
+_WORSE = (CopyState.INCONSISTENT, CopyState.OUTDATED)
 _CONNECTED = 9  # a socket; whether the two have introduced each other, the peer's device tells
 _MET = 10
 _WAITS = (3, 4, 5)  # of a peer's device: for an operator, for the peer, for another device
@@ -107,12 +110,18 @@ def _report(
     behind = read_number(counted, 5)
     copying = states.copying(replication := read_number(how, 1))
     is_waiting = any(read_number(how, each) for each in _WAITS)
+    is_primary = read_number(resource.get(_RESOURCE), 1) == states.PRIMARY
+    own = _COPIES[read_number(device.get(_DEVICE), 1)]
+    others = _COPIES[read_number(how, 2)] if how else CopyState.UNKNOWN
+    link = _link(connection, peer)
+    if link is not Link.CONNECTED and not is_primary and others not in _WORSE:
+        own = CopyState.CONSISTENT if own is CopyState.UP_TO_DATE else own
     return MirrorReport(
-        primary=read_number(resource.get(_RESOURCE), 1) == states.PRIMARY,
+        primary=is_primary,
         peer_primary=read_number(connection.get(_CONNECTION), 2) == states.PRIMARY,
-        own=_COPIES[read_number(device.get(_DEVICE), 1)],
-        peer=_COPIES[read_number(how, 2)] if how else CopyState.UNKNOWN,
-        link=_link(connection, peer),
+        own=own,
+        peer=others,
+        link=link,
         copying=copying,
         paused=replication in states.PAUSED or (is_waiting and copying is not Copying.NOTHING),
         percent=_percent(copying, size, behind, counted),

@@ -17,6 +17,15 @@ def test_a_module_without_any_device_is_read() -> None:
     assert (mirrors.version, mirrors.devices) == ("8.4.11", ())
 
 
+def test_drbd_9_tells_everybody_its_version_alone() -> None:
+    mirrors = parse_drbd(
+        "version: 9.2.16 (api:2/proto:118-123)\n"
+        "GIT-hash: 3a0f974085c481737e13fb39f03ccd85b63eb7df build by @host, 2026-11-22 21:15:52\n"
+        "Transports (api:21): tcp (9.2.16)\n"
+    )
+    assert (mirrors.version, mirrors.protocol, mirrors.devices) == ("9.2.16", "118-123", ())
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_devices_are_read_each(count: int) -> None:
     devices = parse_drbd(NOTHING + "\n" + DEVICE * count).devices

@@ -27,6 +27,7 @@ from noded.storage.drbd.messages import (
     volume,
 )
 from noded.storage.drbd.module import Connection, Endpoint, InUse, ModuleState
+from noded.storage.drbd.nine import netlink as nine
 from noded.system.execute import CommandFailed, Finished
 
 T = TypeVar("T")
@@ -135,6 +136,24 @@ def test_secret_is_on_no_command_line(eight: Module, told: list[dict[int, bytes]
     )
     assert SECRET not in " ".join(programs.ran)
     assert told[0][1] == SECRET.encode() + b"\0"
+
+
+def test_to_9_the_operators_options_are_told_before_the_peer_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    order: list[str] = []
+
+    async def program(*argv: str, timeout_s: float) -> Finished:
+        assert timeout_s > 0
+        order.append(argv[1])
+        return Finished(b"", b"")
+
+    monkeypatch.setattr(nine, "introduce", lambda *_: order.append("introduce"))
+    monkeypatch.setattr(nine, "meet", lambda *_, discard: order.append(f"meet {discard}"))
+    drbd = LinuxDrbd(program, root=system(tmp_path, version="9.2.16"))
+    parameters = DrbdParameters(net_custom="--ping-int=1")
+    run(drbd.connect(LINK, SECRET, parameters, discard=True, allow_two=False))
+    assert order == ["introduce", "net-options", "meet True"]
 
 
 @pytest.mark.parametrize("allowed", [False, True])

@@ -93,6 +93,27 @@ def test_what_was_written_alone_is_counted() -> None:
     assert one.report.has_written_apart
 
 
+def test_copying_that_waits_is_told_by_both_with_its_direction() -> None:
+    source, target = told("paused")
+    assert (source.report.copying, target.report.copying) == (Copying.TO_PEER, Copying.FROM_PEER)
+    assert (source.report.own, target.report.own) == (CopyState.UP_TO_DATE, CopyState.INCONSISTENT)
+    for device in (source, target):
+        assert device.report.paused
+        assert 0 <= device.report.percent < 100
+
+
+def test_a_copy_that_nobody_has_confirmed_is_not_told_to_be_the_newest() -> None:
+    """DRBD 9 takes any copy for the newest that has not met a peer yet, as a converted one."""
+    resources, devices = (
+        [read_message(bytes.fromhex(each)) for each in recorded()["in use"][kind][1:]]
+        for kind in ("resources", "devices")
+    )
+    (alone,) = read_devices(Told(resources, devices, [], []))
+    assert (alone.report.own, alone.report.primary) == (CopyState.CONSISTENT, False)
+    for device in (*told("behind"), *told("split")):  # in use, or known to be ahead
+        assert device.report.own is CopyState.UP_TO_DATE
+
+
 def test_comparing_is_told_with_how_much_has_been_compared() -> None:
     source, _ = told("verifying")
     assert (source.report.copying, source.report.own) == (Copying.VERIFYING, CopyState.UP_TO_DATE)
@@ -183,11 +204,11 @@ def test_a_connection_is_made_with_all_that_is_allowed_before_anybody_is_met(
 ) -> None:
     proof = {1: b"secret\0", 2: b"sha256\0"}
     parameters = DrbdParameters(protocol=Protocol.B, resync_rate=300)
-    Nine().connect(LINK, proof, parameters, discard=discard, allow_two=allow_two)
+    Nine().introduce(LINK, proof, parameters, discard=discard, allow_two=allow_two)
     commands = [command for command, _, _ in line.said]
-    assert commands == [
-        netlink.NEW_PEER, netlink.NEW_PATH, netlink.PEER_DEVICE_OPTIONS, netlink.CONNECT
-    ]  # fmt: skip
+    assert commands == [netlink.NEW_PEER, netlink.NEW_PATH, netlink.PEER_DEVICE_OPTIONS]
+    Nine().meet(LINK, discard=discard)
+    assert line.said[3][0] == netlink.CONNECT
     peer, path, speed, connect = (parts for _, _, parts in line.said)
     for parts in (peer, path, speed, connect):
         assert (parts[CONTEXT][2], read_number(parts[CONTEXT], 6)) == (b"gantry-d\0", 0)
@@ -203,12 +224,12 @@ def test_who_was_the_peer_before_is_forgotten_first(line: type[Recorder]) -> Non
     connections = recorded()["split"]["connections"]
     line.there = tuple(read_message(bytes.fromhex(each)) for each in connections)
     link = Connection(f"gantry-{DISK}a", HERE, THERE, 0)
-    Nine().connect(link, {}, DrbdParameters(), discard=False, allow_two=False)
+    Nine().introduce(link, {}, DrbdParameters(), discard=False, allow_two=False)
     assert [command for command, _, _ in line.said[:3]] == [
         netlink.DISCONNECT, netlink.DEL_PEER, netlink.NEW_PEER
     ]  # fmt: skip
     assert line.said[1][2][CONTEXT][6] == as_number(1)
-    assert len(line.said) == 6  # the other resource's connection stays
+    assert len(line.said) == 5  # the other resource's connection stays
 
 
 def test_dynamic_rate_has_its_own_parameters() -> None:
