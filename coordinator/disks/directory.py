@@ -45,6 +45,9 @@ class DirectoryKind(DiskKind):
         directory = self._directory(cluster)
         return Pool(kind=PoolKind.DIRECTORY, name=directory) if directory else None
 
+    def can_be_bad(self, backing: Backing) -> bool:
+        return isinstance(backing, Qcow2Backing)  # by its tables
+
     def new_backing(self, cluster: Cluster, new: NewDisk) -> FileBacking:
         pool = self.pool(cluster)
         if pool is None:

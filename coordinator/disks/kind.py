@@ -93,6 +93,10 @@ class DiskKind(ABC):
         """
         return None
 
+    def can_be_bad(self, backing: Backing) -> bool:  # noqa: ARG002
+        """Tell whether a node that reads a disk can find it damaged, other than by its data."""
+        return False
+
     def check_number(self, disks: Sequence[object]) -> None:
         """Refuse an instance with disks where there are none, or without where there have to be.
 

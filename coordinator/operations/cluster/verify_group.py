@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import Qcow2Backing
 from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import NicParameters, settled
@@ -30,7 +29,7 @@ from coordinator.checks.every import OF_GROUP, SKIPPABLE, without
 from coordinator.checks.finding import NodeReport, Seen
 from coordinator.checks.hooks import of_hook
 from coordinator.checks.report import VerifyPlan, check_codes, report, tell
-from coordinator.disks.kinds import pools_of
+from coordinator.disks.kinds import kind_of, pools_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster.verify_fields import (
@@ -178,8 +177,9 @@ async def _bad_disks(cluster: Cluster, node: Node) -> dict[DiskId, str]:
     config, disks = cluster.config, cluster.call(Disks, node)
     told = {}
     for instance in config.instances_on(node.uuid):
+        kind = kind_of(instance.disk_template)
         for disk in config.disks_of(instance):
-            if isinstance(disk.backing, Qcow2Backing) and not instance.forthcoming:
+            if kind.can_be_bad(disk.backing) and not instance.forthcoming:
                 spec = disk_spec(config, instance, disk)
                 try:
                     (told[disk.uuid],) = await disks.problems(disks=(spec,))
