@@ -221,7 +221,7 @@ def test_an_export_of_another_cluster_is_imported_if_it_has_whole_disks() -> Non
         assert (shop.os, shop.tags, shop.osparams) == (
             "debootstrap+default", ("blue",), {"release": "bookworm"},
         )  # fmt: skip
-        assert shop.hvparams == {"acpi": False, "spice_bind": "127.0.0.1"}
+        assert shop.hvparams == {"acpi": False, "spice_bind": "127.0.0.1", "use_chroot": True}
         assert shop.beparams == {"maxmem": 256, "minmem": 256, "vcpus": 2}
         assert [nic.mac for nic in cluster.config.nics_of(shop)] == ["aa:00:00:11:22:33"]
         await cluster.run(RemoveInstance(instance_name=SHOP))
