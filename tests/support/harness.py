@@ -15,7 +15,7 @@ from tests.support.breaking import broken_at
 from tests.support.cluster import SimulatedCluster
 from tests.support.disturbing import Disturbance, disturb
 from tests.support.faults import Mishap, Once, Trap, Watching
-from tests.support.places import every_other, worth_trying
+from tests.support.places import every_other, worth_crashing, worth_trying
 from tests.support.seeds import chosen
 from tests.support.snapshot import Snapshot
 from tests.support.story import (
@@ -70,7 +70,7 @@ def for_every_crash(told: Told) -> None:
             f"crash {index + 1} of {len(told.crossings)}, at {told.crossings[index]}",
             partial(_crash, told, index, elsewhere=number % 2 == 1),
         )
-        for number, index in enumerate(every_other(worth_trying(told.crossings)))
+        for number, index in enumerate(every_other(worth_crashing(told.crossings)))
     ))  # fmt: skip
     if undoable := [step for step in told.undoable if step.do]:
         disturb(told.story, _crashes_undoing(told, undoable[-1]))
@@ -88,7 +88,7 @@ def for_every_change_of_sides(told: Told) -> None:
             f"{index + 1} of {len(told.crossings)}",
             partial(_change_sides, told, index),
         )
-        for index in every_other(worth_trying(told.crossings), more_than=0)
+        for index in every_other(worth_crashing(told.crossings), more_than=0)
     ))  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def _crashes_undoing(told: Told, step: Step) -> Iterator[Disturbance]:
 
     yield Disturbance(f"“{step.title}” fails", fail)
     back = crossings.seen
-    for number, index in enumerate(every_other(worth_trying(back))):
+    for number, index in enumerate(every_other(worth_crashing(back))):
         yield Disturbance(
             f"“{step.title}” fails, then crash {index + 1} of {len(back)}, at {back[index]}",
             partial(_crash_undoing, told, step, index, elsewhere=number % 2 == 0),

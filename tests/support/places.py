@@ -25,6 +25,14 @@ def worth_trying(trips: list[Trip]) -> list[int]:
     return list(range(len(trips))) if is_thorough() else worth
 
 
+def worth_crashing(trips: list[Trip]) -> list[int]:
+    """Choose places for a crash: a look leaves nothing behind for whoever goes on."""
+    worth = worth_trying(trips)
+    if is_thorough():
+        return worth
+    return worth[:1] + [index for index in worth[1:] if not trips[index].call.looks]
+
+
 def every_other(places: list[int], *, more_than: int = MANY) -> list[int]:
     """Leave out every other place of a long story where time matters: which, its length decides.
 
