@@ -51,6 +51,18 @@ OF_NODES = (
         (BACK,),
     ),
     Fault(
+        "others' keys allowed again", "undone, a return leaves the certificates of others revoked",
+        "coordinator/operations/node/readd.py",
+        "if key not in out)", "if not key)",
+        ("tests/sim/test_operations.py wiped",),
+    ),
+    Fault(
+        "state of the master erased", "who is the master by then stays a candidate, and keeps it",
+        "coordinator/operations/node/pool.py",
+        "if not cluster.config.nodes[node.uuid].master_candidate:", "if True:",
+        ("tests/sim/test_undone_promotions.py",),
+    ),
+    Fault(
         "lost copy waited for", "copies are made anew where nothing of them is left",
         "coordinator/operations/instance/replacement.py",
         "access is not None and not (is_lost and source.uuid == home.uuid)", "access is not None",

@@ -179,8 +179,12 @@ def test_disks_whose_copies_are_not_equal_keep_the_address_as_it_is() -> None:
     tell(story)
 
 
-def test_ends_that_do_not_meet_at_the_new_address_go_back_to_the_old_one() -> None:
+@pytest.mark.parametrize("master", ["alpha", "beta"])
+def test_ends_that_do_not_meet_at_the_new_address_go_back_to_the_old_one(master: str) -> None:
     async def story(cluster: SimulatedCluster) -> None:
+        if master != cluster.master.name:
+            await cluster.crash_master()
+            await cluster.take_over(master)
         # With --force the master's word is taken that the other node reaches it.
         with pytest.raises(GntError):
             await cluster.run(ModifyNode(node_name=BETA, secondary_ip=NEWER, force=True))

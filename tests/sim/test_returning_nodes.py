@@ -129,9 +129,14 @@ def test_who_comes_back_while_the_pool_is_full_is_no_candidate() -> None:
             gone = ModifyNode(node_name=GAMMA, offline=True, auto_promote=True)
             await cluster.run(gone)
             await cluster.machines["gamma"].wipe()
+            offline = cluster.config.node(GAMMA)
             await cluster.run(readd(cluster))
             names = [node.name for node in cluster.config.candidates()]
             assert names == ["alpha", "beta", "delta"]
+            # Who keeps a list of nodes sees by these that it is not as it was.
+            back = cluster.config.node(GAMMA)
+            assert back.serial_no > offline.serial_no
+            assert back.mtime > offline.mtime
 
     simulate(scenario())
 

@@ -110,8 +110,7 @@ def change_node(before: Node, after: Node, title: str = "") -> Step:
 
 
 def _put(state: State, node: Node) -> Put:
-    present = state.config.nodes.get(node.uuid)
-    return Put(replace(node, key=present.key) if present else node)
+    return Put(replace(node, key=state.config.nodes[node.uuid].key))
 
 
 def erase_state(cluster: Cluster, node: Node) -> Step:
@@ -136,6 +135,5 @@ def erase_state(cluster: Cluster, node: Node) -> Step:
 
 async def _erase(cluster: Cluster, node: Node) -> None:
     """Erase the state where it could not be kept new; a candidate's is left alone."""
-    present = cluster.config.nodes.get(node.uuid)
-    if present is None or not present.master_candidate:
+    if not cluster.config.nodes[node.uuid].master_candidate:
         await cluster.call(Replica, node).erase()
