@@ -68,4 +68,16 @@ RESERVATIONS = (
         "        return [Put(plan.reserved)]", "        return []",
         ("tests/sim/test_operations.py restores and make and reserved",),
     ),
+    Fault(
+        "forgotten though cancelled", "what a cancelled job had done is undone",
+        "coordinator/operations/instance/remove.py",
+        "undo=lambda _: [Put(item) for item in _items(plan)]", "undo=lambda _: []",
+        ("tests/sim/test_cancelled_jobs.py",),
+    ),
+    Fault(
+        "a cleanup that was not", "what is said to be undone is undone, or the job has succeeded",
+        "coordinator/operations/instance/cleanup.py",
+        "        point_of_no_return=True,\n", "",
+        ("tests/sim/test_operations.py during_its_last and clean",),
+    ),
 )  # fmt: skip

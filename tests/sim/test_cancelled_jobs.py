@@ -1,13 +1,13 @@
 """Jobs that are cancelled: in the queue, while they wait, and while they run."""
 
 import asyncio
+import dataclasses
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
-from common.errors import (
-    Cancelled,
-)
+from common.errors import Cancelled
 from common.luxi.failures import JobLost
 from common.messages import from_json
 from common.model.job import Status
@@ -18,13 +18,18 @@ from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
+from coordinator.operations.step import Step
 from coordinator.operations.test.delay import Delay
-from tests.sim.settings import WEB1, create
+from coordinator.state.rows import Update
+from coordinator.state.state import State
+from tests.sim.settings import WEB1, create, mirrored
 from tests.sim.steps_of_jobs import until_step
+from tests.sim.stories.reserved import reserved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 from tests.support.faults import Gate
 from tests.support.network import Line, Trip
+from tests.support.story import changed_recipes
 
 
 async def cancel(cluster: SimulatedCluster, number: JobId) -> tuple[bool, str]:
@@ -106,6 +111,34 @@ def test_a_running_job_is_cancelled_and_undone() -> None:
             assert (await cancel(cluster, number))[0]
             with pytest.raises(Cancelled, match="was cancelled; what it had done is undone"):
                 outcome(await cluster.finished(number))
+            assert before.differences(await cluster.snapshot()) == []
+
+    simulate(scenario())
+
+
+def test_a_reservation_that_is_being_forgotten_is_there_again_when_that_is_cancelled() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(reserved(mirrored()))
+            before = await cluster.snapshot()
+            order, asked = RemoveInstance(instance_name=WEB1), asyncio.Event()
+
+            def telling(steps: Iterator[Step]) -> Iterator[Step]:
+                (step,) = steps
+                forget = step.edit
+                assert forget
+
+                def edit(state: State) -> Iterable[Update]:
+                    asked.set()
+                    return forget(state)
+
+                yield dataclasses.replace(step, edit=edit)
+
+            with changed_recipes(order, telling):
+                number = await cluster.submit(order)
+                await asked.wait()  # the commit that forgets it is under way
+                assert (await cancel(cluster, number))[0]
+                assert (await cluster.finished(number)).status is Status.CANCELED
             assert before.differences(await cluster.snapshot()) == []
 
     simulate(scenario())

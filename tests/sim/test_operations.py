@@ -22,6 +22,13 @@ def test_any_failure_restores_the_cluster(told: Told) -> None:
     for_every_failure(told)
 
 
+def test_what_is_cancelled_during_its_last_step_is_undone_unless_that_is_final(told: Told) -> None:
+    """The job says so: what it had done is undone."""
+    last = told.steps[-1] if told.steps else None
+    if last is not None and last.edit and not any(step.point_of_no_return for step in told.steps):
+        assert last.unedit, f"nothing undoes “{last.title}”"
+
+
 def test_any_crash_is_resumed(told: Told) -> None:
     for_every_crash(told)
 

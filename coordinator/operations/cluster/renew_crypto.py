@@ -180,16 +180,17 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: RenewPlan) -> Iterator[Step]:
         if plan.confd_hmac_key:
             title = "forget the key of confd, for the master to make another"
-            yield record(title, lambda state: _without(state, CONFD_KEY))
+            yield _forget(title, CONFD_KEY)
         if plan.rest == "given":
             yield show_given(lambda: self.rapi_certificate)
         elif plan.rest == "new":
             yield show_new(plan.now)
         if plan.trust == "given":
-            yield record("keep the secret that other clusters know", self._with_domain_secret)
+            title = "keep the secret that other clusters know"
+            yield record(title, self._with_domain_secret, point_of_no_return=True)
         elif plan.trust == "ended":
             title = "forget the secret that other clusters know"
-            yield record(title, lambda state: _without(state, DOMAIN_KEY))
+            yield _forget(title, DOMAIN_KEY)
         if plan.authority:
             yield from replace_authority(cluster, plan.authority, plan.now)
         for node in plan.nodes:
@@ -228,9 +229,13 @@ def _but_master(cluster: Cluster, nodes: list[Node], *, is_named: bool) -> list[
     return others
 
 
-def _without(state: State, secret: str) -> Iterator[Delete]:
-    if secret in state.secrets:
-        yield Delete(state.secrets[secret])
+def _forget(title: str, secret: str) -> Step:
+    """Forget a secret for good: no journal has it."""
+
+    def edit(state: State) -> list[Delete]:
+        return [Delete(state.secrets[secret])] if secret in state.secrets else []
+
+    return record(title, edit, point_of_no_return=True)
 
 
 def _renew(cluster: Cluster, node: Node) -> Step:

@@ -67,7 +67,11 @@ class RepairDiskSizes(Operation[None, RepairSizesPlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: RepairSizesPlan) -> Iterator[Step]:  # noqa: ARG002
         if plan.found:
-            yield record("record the sizes that disks have", _set_sizes(plan.found, plan.now))
+            yield record(
+                "record the sizes that disks have",
+                _set_sizes(plan.found, plan.now),
+                point_of_no_return=True,
+            )
 
     def result(self, plan: RepairSizesPlan) -> list[tuple[str, int, str, int]]:
         """Return what has changed, as Ganeti does: instance, disk, “size”, and the size."""

@@ -35,7 +35,9 @@ def show_given(given: Callable[[], str]) -> Step:
             )
         yield Put(Secret(id=REST_CERTIFICATE, value=pem))
 
-    return record("have candidates show the certificate to clients of REST", put)
+    return record(
+        "have candidates show the certificate to clients of REST", put, point_of_no_return=True
+    )
 
 
 def show_new(now: float) -> Step:
@@ -51,4 +53,8 @@ def show_new(now: float) -> Step:
         pem = make_pair(config.cluster.name, also, now)
         yield Put(Secret(id=REST_CERTIFICATE, value=pem))
 
-    return record("make a certificate for clients of REST, and have candidates show it", put)
+    return record(
+        "make a certificate for clients of REST, and have candidates show it",
+        put,
+        point_of_no_return=True,
+    )

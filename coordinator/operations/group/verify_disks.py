@@ -82,7 +82,11 @@ class VerifyDisksOfGroup(Operation[None, VerifyDisksPlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: VerifyDisksPlan) -> Iterator[Step]:  # noqa: ARG002
         if plan.seen:
-            yield record("note which copies are behind", note_seen(plan.seen, plan.now))
+            yield record(
+                "note which copies are behind",
+                note_seen(plan.seen, plan.now),
+                point_of_no_return=True,
+            )
 
     def result(self, plan: VerifyDisksPlan) -> Any:
         missing: dict[str, list[list[str]]] = {}

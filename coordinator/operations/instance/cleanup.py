@@ -84,4 +84,5 @@ def settle(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
     yield record(
         f"record that {plan.guest.name} is on {plan.source}",
         set_primary(plan.instance, plan.source.uuid, plan.now),
+        point_of_no_return=True,
     )

@@ -109,4 +109,5 @@ class DiscardCopy(Operation[None, DiscardPlan], kw_only=True):
                 plan.now,
                 good=(plan.victim.uuid, plan.keeper.uuid),
             ),
+            point_of_no_return=True,
         )
