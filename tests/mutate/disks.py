@@ -62,7 +62,7 @@ DISKS = (
     ),
     Fault(
         "attached by two at once", "a detached disk goes to one instance",
-        "coordinator/operations/instance/modify.py",
+        "coordinator/operations/instance/instance_change.py",
         "room=room, disks=come, networks", "room=room, networks",
         (CHANGED,),
     ),
