@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import Conflict
 from common.model.job import Status
@@ -25,7 +26,7 @@ from noded.hypervisor.fake_guest import Phase
 from tests.sim.mishaps import Mishap, befall, never_twice, reaches
 from tests.sim.settings import BETA, GAMMA, WEB1, create
 from tests.support.clock import simulate
-from tests.support.cluster import simulated_cluster
+from tests.support.cluster import outcome, simulated_cluster
 from tests.support.seeds import is_thorough, seeds
 
 SOURCE, TARGET = "beta", "gamma"
@@ -87,6 +88,21 @@ async def _move_and_settle(phase: Phase, source: Mishap, target: Mishap) -> None
         watcher.cancel()
         with suppress(asyncio.CancelledError):
             await watcher
+
+
+def test_guest_that_took_minutes_to_leave_runs_when_its_target_has_been_away_at_the_end() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            slowly = {"migration_bandwidth": 1}
+            await cluster.run(replace(create("web1", SOURCE), hvparams=slowly))
+            uuid = InstanceId(cluster.config.instance("web1").uuid)
+            number = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node=TARGET))
+            await reaches(cluster, SOURCE, number, Phase.SWITCHING)
+            await befall(cluster, TARGET, Mishap.NODED)
+            assert outcome(await cluster.finished(number)) is None
+            assert cluster.machines[TARGET].guests.lives(uuid)
+
+    simulate(scenario())
 
 
 def test_instance_is_not_started_while_it_may_be_on_a_node_that_cannot_be_asked() -> None:

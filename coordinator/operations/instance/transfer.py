@@ -78,7 +78,12 @@ async def transfer(cluster: Cluster, plan: MigratePlan) -> None:
             if wish and not left:
                 break  # it is nowhere: its source has lost it
             if not left:
-                await _send(cluster, plan)
+                reception = await receive(cluster, plan)
+                began = cluster.steady()
+                try:
+                    await _send(cluster, plan, reception)
+                finally:  # patience is for what is in the way, however long the memory takes
+                    limit += cluster.steady() - began
             left = True
             target = cluster.call(Instances, plan.target)
             return await target.ensure_resumed(instance=plan.guest.id, move=_move_id(cluster))
@@ -108,9 +113,8 @@ async def _stays(cluster: Cluster, plan: MigratePlan) -> bool:
     return True
 
 
-async def _send(cluster: Cluster, plan: MigratePlan) -> None:
+async def _send(cluster: Cluster, plan: MigratePlan, reception: Reception) -> None:
     """Return when the source says that the guest has left; it never runs there again."""
-    reception = await receive(cluster, plan)
     task = _move_id(cluster)
     with suppress(Unreachable):  # it may have begun; whether it has, the next call tells
         await cluster.call(Instances, plan.source).begin_migration(
