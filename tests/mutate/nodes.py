@@ -45,6 +45,12 @@ OF_NODES = (
         (BACK,),
     ),
     Fault(
+        "lost key back", "a key that a lost machine was about to have counts no more",
+        "coordinator/operations/node/pool.py",
+        ", next_key=present.next_key) if present", ") if present",
+        (BACK,),
+    ),
+    Fault(
         "old key not revoked", "nobody answers who shows the former certificate",
         "coordinator/operations/node/readd.py",
         "[Put(state.config.cluster.revoking(before.key, before.next_key))]", "[]",

@@ -1,27 +1,42 @@
 """A node that has lost everything it knew, and comes back with its name, its UUID and its disks."""
 
 import shutil
+from typing import Any
 
 import pytest
 
 from common.errors import Conflict, GntError, InvalidRequest, NodeFailure, NotFound
 from common.model.template import DiskTemplate
 from common.names import NodeName
+from common.tls.context import Peer
+from coordinator.operations.base import Operation
 from coordinator.operations.cluster.verify import VerifyCluster
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.modify import ModifyNode
+from coordinator.operations.node.renew_key import RenewKey
 from tests.sim.settings import ALPHA, BETA, GAMMA, WEB1, create, mirrored
 from tests.sim.stories.reserved import reserved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.faults import Mishap, Once
 from tests.support.image import ip_of
 
 
 def readd(cluster: SimulatedCluster, name: NodeName = GAMMA, **fields: object) -> AddNode:
     token = str(cluster.machines[name].token)
     return AddNode(node_name=name, token=token, readd=True, **fields)  # type: ignore[arg-type]
+
+
+async def fail_at(cluster: SimulatedCluster, call: str, operation: Operation[Any, Any]) -> None:
+    """Run an operation whose first call of some name fails, and changes nothing."""
+    fails = Mishap.FAILS_BEFORE
+    once = Once(lambda trip: trip.call.name == call, 0, fails, cluster.restart_noded)
+    cluster.network.faults.append(once)
+    with pytest.raises(NodeFailure):
+        await cluster.run(operation)
+    cluster.network.faults.remove(once)
 
 
 async def findings(cluster: SimulatedCluster) -> list[str]:
@@ -89,6 +104,28 @@ def test_the_certificate_of_before_is_worth_nothing_any_more() -> None:
                 await cluster.take_over("gamma")
             await cluster.start_master("alpha")
             await cluster.run(create("web1", "beta"))
+
+    simulate(scenario())
+
+
+def test_a_node_that_was_getting_another_key_when_it_was_lost_is_known_by_neither() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await fail_at(cluster, "identity.renew", RenewKey(node_name=GAMMA))
+            former = cluster.config.node(GAMMA)
+            assert former.next_key not in ("", former.key)
+            await cluster.machines["gamma"].wipe()
+            await cluster.run(readd(cluster))
+            after = cluster.config.node(GAMMA)
+            assert after.master_candidate
+            assert after.next_key == ""
+            for name in cluster.names:
+                noded = cluster.machines[name].noded
+                assert noded is not None
+                for key in (former.key, former.next_key):
+                    assert not noded.candidates.includes(Peer(GAMMA, key))
+                    assert noded.candidates.has_revoked(Peer(GAMMA, key))
+                assert noded.candidates.includes(Peer(GAMMA, after.key))
 
     simulate(scenario())
 

@@ -110,7 +110,9 @@ def change_node(before: Node, after: Node, title: str = "") -> Step:
 
 
 def _put(state: State, node: Node) -> Put:
-    return Put(replace(node, key=state.config.nodes[node.uuid].key))
+    """Put a node as a plan has it, with the keys that count by now."""
+    present = state.config.nodes[node.uuid]
+    return Put(replace(node, key=present.key, next_key=present.next_key))
 
 
 def erase_state(cluster: Cluster, node: Node) -> Step:
