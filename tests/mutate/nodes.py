@@ -41,7 +41,7 @@ OF_NODES = (
     Fault(
         "old key kept", "a machine that comes back is known by its new key alone",
         "coordinator/operations/node/readd.py",
-        "[Put(_as(state, regular, learnt[0]))]", "[Put(_as(state, regular, before.key))]",
+        "_as(state, regular, learnt[0], ", "_as(state, regular, before.key, ",
         (BACK,),
     ),
     Fault(

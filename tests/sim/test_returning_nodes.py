@@ -130,6 +130,21 @@ def test_a_node_that_was_getting_another_key_when_it_was_lost_is_known_by_neithe
     simulate(scenario())
 
 
+def test_who_could_not_come_back_is_known_by_both_keys_that_counted_before() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(ModifyNode(node_name=GAMMA, master_candidate=False, force=True))
+            await fail_at(cluster, "identity.renew", RenewKey(node_name=GAMMA))
+            before = cluster.config.node(GAMMA)
+            assert before.next_key not in ("", before.key)
+            await cluster.machines["gamma"].wipe()
+            await fail_at(cluster, "join.accept", readd(cluster))
+            after = cluster.config.node(GAMMA)
+            assert (after.key, after.next_key) == (before.key, before.next_key)
+
+    simulate(scenario())
+
+
 def test_a_primary_that_was_wiped_gets_the_copy_of_the_node_that_took_over() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:

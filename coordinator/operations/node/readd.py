@@ -96,10 +96,10 @@ def _record_key(cluster: Cluster, before: Node, regular: Node, token: str) -> St
         learnt[:] = [read_pem(await certificate_for(cluster, regular, token)).key]
 
     def edit(state: State) -> list[Put]:
-        return [Put(_as(state, regular, learnt[0]))]
+        return [Put(_as(state, regular, learnt[0], KeyId("")))]
 
     def unedit(state: State) -> list[Put]:
-        return [Put(_as(state, before, before.key))]
+        return [Put(_as(state, before, before.key, before.next_key))]
 
     return Step(f"record the new key of {regular.name}", do=learn, edit=edit, unedit=unedit)
 
@@ -120,13 +120,13 @@ def _revoke(before: Node) -> Step:
     )
 
 
-def _as(state: State, node: Node, key: KeyId) -> Node:
-    """Return the present record of a node, in the service that ``node`` is in, with a key."""
+def _as(state: State, node: Node, key: KeyId, next_key: KeyId) -> Node:
+    """Return the present record of a node, in the service that ``node`` is in, with these keys."""
     present = state.config.nodes[node.uuid]
     return replace(
         present,
         key=key,
-        next_key=KeyId(""),
+        next_key=next_key,
         offline=node.offline,
         drained=node.drained,
         mtime=node.mtime,
