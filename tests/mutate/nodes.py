@@ -47,7 +47,7 @@ OF_NODES = (
     Fault(
         "lost key back", "a key that a lost machine was about to have counts no more",
         "coordinator/operations/node/pool.py",
-        ", next_key=present.next_key) if present", ") if present",
+        ", next_key=present.next_key))", "))",
         (BACK,),
     ),
     Fault(
