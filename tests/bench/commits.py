@@ -36,7 +36,7 @@ from coordinator.nodes.https import HttpsDial
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 from coordinator.state.store import Store
-from noded.identity.store import MEMBER, Member
+from noded.identity.directory import MEMBER, Member
 
 CLUSTER = ClusterName("bench")
 NAMES = ("alpha", "beta", "gamma")

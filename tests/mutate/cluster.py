@@ -45,8 +45,8 @@ CLUSTER = (
     ),
     Fault(
         "the next key not used after a crash", "a node comes back with the key of its certificate",
-        "noded/identity/store.py",
-        "            if fit_together(self._identity / CERTIFICATE, self._identity / NEXT_KEY):\n"
+        "noded/identity/directory.py",
+        "            if fit_together(self.place / CERTIFICATE, self.place / NEXT_KEY):\n"
         "                self._use_next_key()\n", "",
         ("tests/unit/noded/test_identity_store.py",),
     ),

@@ -102,8 +102,8 @@ OF_NODES = (
     ),
     Fault(
         "name without proof", "a node goes by no name that its certificate is not good for",
-        "noded/identity/store.py",
-        "        check_identity(self._identity, member.node)\n        write_durably",
+        "noded/identity/directory.py",
+        "        check_identity(self.place, member.node)\n        write_durably",
         "        write_durably",
         ("tests/unit/noded/test_identity_store.py",),
     ),

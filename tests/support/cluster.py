@@ -316,7 +316,7 @@ async def simulated_cluster(
         paths = {name: cluster.machines[name].paths for name in names}
         write_cluster(names, candidates, paths)
         with (
-            patch("noded.identity.store.check_identity", check_identity_once),
+            patch("noded.identity.directory.check_identity", check_identity_once),
             patch("noded.handlers.group_files.id_of", lambda _: None),  # whatever this machine has
             cluster.disk.watched(),
         ):

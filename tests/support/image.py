@@ -31,7 +31,7 @@ from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.state.rows import Put, settle
 from coordinator.state.state import State, state_of
 from noded.calls.grants import Grant
-from noded.identity.store import MEMBER, Member
+from noded.identity.directory import MEMBER, Member
 from noded.replica.store import ReplicaFile
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota")

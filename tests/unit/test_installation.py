@@ -19,7 +19,7 @@ from deploy.manpages import roff
 from deploy.manpages.pages import pages
 from deploy.manpages.parameters import BACKEND, HYPERVISOR
 from noded.handlers.confd import GROUP as CONFD_GROUP
-from noded.identity.store import MEMBER
+from noded.identity.directory import MEMBER
 from noded.monitor.volumes import FIELDS, FILE
 
 PROJECT = Path(__file__).parents[2]

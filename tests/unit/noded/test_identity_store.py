@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import noded.identity.directory as directory_module
 import noded.identity.store as store_module
 from common.errors import InvalidRequest
 from common.names import ClusterId, ClusterName, NodeId, NodeName
@@ -65,9 +66,10 @@ class Fuse:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = 10**6
         self._watch(monkeypatch, store_module, "write_durably")
+        self._watch(monkeypatch, directory_module, "write_durably")
         self._watch(monkeypatch, own_token, "write_durably")
         self._watch(monkeypatch, store_module, "remove_durably")
-        self._watch(monkeypatch, store_module, "sync_directory")
+        self._watch(monkeypatch, directory_module, "sync_directory")
         self._watch(monkeypatch, Path, "rename")
         self._watch(monkeypatch, Path, "mkdir")
         self._watch(monkeypatch, shutil, "rmtree")
