@@ -204,6 +204,32 @@ def test_a_crash_while_the_key_is_replaced_leaves_a_member_with_one_of_both(
     assert not (identity / "next-key.pem").exists()
 
 
+@pytest.mark.parametrize("trusted_before", [1, 2])
+def test_a_crash_while_trust_changes_leaves_a_certificate_that_is_trusted(
+    tmp_path: Path, authority: KeyPair, monkeypatch: pytest.MonkeyPatch, trusted_before: int
+) -> None:
+    fuse = Fuse(monkeypatch)
+    store = open_store(tmp_path)
+    simulate(store.prepare())
+    simulate(join(store, authority))
+    other = make_authority(ClusterName("one"), now=time.time())
+    csr = simulate(store.renewal_request())
+    both = authority.certificate + other.certificate
+    if trusted_before == 2:
+        simulate(store.renew(certificate(authority, csr), both))
+    trusted = other.certificate if trusted_before == 2 else both
+    new = certificate(other, csr)
+    done, operations = False, 0
+    while not done:
+        done = burn(fuse, operations, partial(store.renew, new, trusted))
+        store = open_store(tmp_path)  # refuses what does not fit together
+        simulate(store.prepare())
+        operations += 1
+    assert operations > 5
+    assert store.who().certificate == new
+    assert (tmp_path / "var/lib/gantry/identity/authority.pem").read_text() == trusted
+
+
 def test_a_certificate_for_a_key_that_was_not_asked_for_is_refused(
     tmp_path: Path, authority: KeyPair
 ) -> None:
@@ -257,6 +283,19 @@ def test_keys_and_tokens_are_for_root_only(tmp_path: Path, authority: KeyPair) -
     identity = tmp_path / "var/lib/gantry/identity"
     assert identity.stat().st_mode & 0o777 == 0o700
     assert all(file.stat().st_mode & 0o077 == 0 for file in identity.iterdir())
+
+
+def test_a_token_is_worth_nothing_once_its_node_has_joined(
+    tmp_path: Path, authority: KeyPair
+) -> None:
+    store = open_store(tmp_path)
+    simulate(store.prepare())
+    paths = Paths(str(tmp_path))
+    assert paths.join_token.exists()
+    simulate(join(store, authority))
+    assert store.token is None
+    assert not paths.join_token.exists()
+    assert [path.name for path in paths.state.iterdir()] == ["identity"]
 
 
 def test_an_expired_member_starts_and_warns(
