@@ -47,12 +47,7 @@ _HELPER = Refused("No helper is started to install an operating system.", (ANY,)
 
 _COMMUNICATION = Refused("Guests are told about themselves by an image's NoCloud data.", _NO)
 _NO_JOB = Refused("No job is made, so there is none to go earlier.", (ANY,))
-_OF_FILES = {
-    "--file-driver": Refused("How guests get a file is a parameter, “-H disk_aio=…”.", ("loop",)),
-    "--file-storage-dir": Refused(
-        "Files are below the directory of the cluster; “gnt-cluster info” tells which."
-    ),
-}
+_DRIVER = Refused("How guests get a file is a parameter, “-H disk_aio=…”.", ("loop",))
 
 OPTIONS: Mapping[str, Mapping[str, Refused]] = {
     "gnt-backup export": {
@@ -61,12 +56,12 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
         "--zeroing-timeout-per-mib": _FREE,
     },
     "gnt-backup import": {
-        **_OF_FILES,
+        "--file-driver": _DRIVER,
         "--helper-shutdown-timeout": _HELPER,
         "--helper-startup-timeout": _HELPER,
     },
     "gnt-instance add": {
-        **_OF_FILES,
+        "--file-driver": _DRIVER,
         "--communication": _COMMUNICATION,
         "--helper-shutdown-timeout": _HELPER,
         "--helper-startup-timeout": _HELPER,
@@ -74,7 +69,7 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
     "gnt-instance console": {"--priority": _NO_JOB},
     "gnt-instance info": {"--priority": _NO_JOB},
     "gnt-instance modify": {
-        **_OF_FILES,
+        "--file-driver": _DRIVER,
         "--communication": _COMMUNICATION,
         "--iallocator": Refused("Name the second node of new copies, with -n."),
         "--new-primary": Refused("“gnt-instance failover”, “migrate” and “move” move it."),

@@ -1,6 +1,7 @@
 """Disks that are files: ``file``, on one node, ``sharedfile`` and ``gluster``, seen by all."""
 
 import posixpath
+import re
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -18,6 +19,10 @@ from common.noderpc.disks import DiskSpec
 from common.noderpc.snapshots import SnapshotSpec
 from coordinator.disks.kind import DiskKind, NewDisk, kept_beside
 from coordinator.disks.wish import DiskWish
+
+# What is hidden is not for disks, and nothing leads out of the cluster's directory.
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9._+@-]{0,99}"
+_BELOW = re.compile(rf"{_NAME}(/{_NAME}){{0,7}}/?")
 
 
 class DirectoryKind(DiskKind):
@@ -55,7 +60,7 @@ class DirectoryKind(DiskKind):
                 f"This cluster has no directory for {self.template} disks; it is set with "
                 f"“gnt-cluster modify {self._option}”."
             )
-        place = f"{pool.name}/{new.instance}/{new.disk}"
+        place = posixpath.join(pool.name, new.wish.directory, new.instance, new.disk)
         if self._format(cluster, new) is ImageFormat.QCOW2:
             return Qcow2Backing(path=f"{place}.qcow2", shared=self.traits.is_external)
         return self._backing(path=f"{place}.raw", shared=self.traits.is_external)
@@ -66,12 +71,27 @@ class DirectoryKind(DiskKind):
             raise InvalidRequest(
                 f"A disk has the format {' or '.join(ImageFormat)}, and not “{wish.format}”."
             )
+        if wish.directory and not _BELOW.fullmatch(wish.directory):
+            raise InvalidRequest(
+                f"“{wish.directory}” is no directory below the cluster's: give names with / in "
+                "between, as in “fast” or “fast/web”, and none that begins with a dot."
+            )
 
-    def wish_of(self, backing: Backing) -> DiskWish:
+    def wish_of(self, cluster: Cluster, backing: Backing) -> DiskWish:
         if "format" not in self.heeds:
             return DiskWish()
+        assert isinstance(backing, FileBacking)
         is_qcow2 = isinstance(backing, Qcow2Backing)
-        return DiskWish(format=ImageFormat.QCOW2 if is_qcow2 else ImageFormat.RAW)
+        return DiskWish(
+            format=ImageFormat.QCOW2 if is_qcow2 else ImageFormat.RAW,
+            directory=self._below(cluster, backing),
+        )
+
+    def _below(self, cluster: Cluster, backing: FileBacking) -> str:
+        """Return the directory that was asked for; none if the cluster's has become another."""
+        top = f"{self._directory(cluster)}/"
+        own = posixpath.dirname(backing.path)
+        return posixpath.dirname(own.removeprefix(top)) if own.startswith(top) else ""
 
     def _format(self, cluster: Cluster, new: NewDisk) -> ImageFormat:
         if "format" not in self.heeds:
@@ -98,14 +118,14 @@ FILE = DirectoryKind(
     lambda cluster: cluster.file_storage_dir,
     option="--file-storage-dir",
     unusable="ENODEFILESTORAGEPATHUNUSABLE",
-    heeds=frozenset({"format"}),
+    heeds=frozenset({"format", "directory"}),
 )
 SHARED_FILE = DirectoryKind(
     DiskTemplate.SHAREDFILE,
     lambda cluster: cluster.shared_file_storage_dir,
     option="--shared-file-storage-dir",
     unusable="ENODESHAREDFILESTORAGEPATHUNUSABLE",
-    heeds=frozenset({"format"}),
+    heeds=frozenset({"format", "directory"}),
 )
 GLUSTER = DirectoryKind(
     DiskTemplate.GLUSTER,

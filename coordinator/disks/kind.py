@@ -120,7 +120,7 @@ class DiskKind(ABC):
                     f"Disks of the template {self.template} take no “{name.replace('_', ' ')}”."
                 )
 
-    def wish_of(self, backing: Backing) -> DiskWish:  # noqa: ARG002 -- most have nothing to keep
+    def wish_of(self, cluster: Cluster, backing: Backing) -> DiskWish:  # noqa: ARG002 -- most have nothing to keep
         """Return what is asked of a disk that is made anew, elsewhere, to be of the same sort."""
         return DiskWish()
 

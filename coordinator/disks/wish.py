@@ -10,6 +10,7 @@ class DiskWish(Order):
         vg: volume group.
         metavg: volume group of the metadata.
         format: of the file: raw or qcow2.
+        directory: where the file is, below the one of the cluster.
         adopt: what is there already and becomes the disk.
         provider: of external storage.
         provider_parameters: what the provider is told; its own names.
@@ -18,6 +19,7 @@ class DiskWish(Order):
     vg: str = ""
     metavg: str = ""
     format: str = ""
+    directory: str = ""
     adopt: str = ""
     provider: str = ""
     provider_parameters: dict[str, str] = {}

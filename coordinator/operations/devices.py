@@ -47,6 +47,11 @@ class DiskRequest(DiskWish, kw_only=True):
             raise ValueError(error.message.rstrip(".")) from error
 
 
+def in_directory(disk: DiskRequest, directory: str | None) -> DiskRequest:
+    """Return a request for a disk whose file is in this directory, unless it says another one."""
+    return replace(disk, directory=disk.directory or directory or "")
+
+
 class DiskEdit(Order):
     """What can be changed of a disk that is there; what is left out stays as it is."""
 

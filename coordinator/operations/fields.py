@@ -174,6 +174,14 @@ ForceVariant = Annotated[
         syntax=Syntax.FLAG,
     ),
 ]
+FileDirectoryOption = Annotated[
+    str | None,
+    option(
+        "--file-storage-dir",
+        metavar="DIRECTORY",
+        help="keep new disks that are files in this directory below the cluster's",
+    ),
+]
 OS_SIZE = Shorthand(("-s", "--os-size"), "size of its only disk", "0:size={}")
 OsParameters = Annotated[
     dict[str, Any], option("-O", "--os-parameters", help="NAME=VALUE,…", syntax=Syntax.KEYVAL)

@@ -165,7 +165,7 @@ def _create(place: Place, disk: DiskSpec) -> None:
                 path=path_of(disk),
             )
     except (OSError, GntError):
-        place.leave_no_empty_directories()
+        place.leave_no_empty_directory()
         raise
 
 
@@ -218,7 +218,7 @@ def _delete(place: Place, disk: DiskSpec) -> None:
         _check_unused(place, disk)
         place.unlink(place.name)
     os.fsync(place.directory)
-    place.leave_no_empty_directories()
+    place.leave_no_empty_directory()
 
 
 def _check_unused(place: Place, disk: DiskSpec) -> None:

@@ -183,9 +183,15 @@ class Place:
         os.rename(self.unfinished, self.name, src_dir_fd=self.directory, dst_dir_fd=self.directory)
         os.fsync(self.directory)
 
-    def leave_no_empty_directories(self) -> None:
-        """Remove the directories below the allowed one, as far as they are empty."""
+    def leave_no_empty_directory(self) -> None:
+        """Remove the directory that the file is in, the instance's own, if it is empty.
+
+        Those above it stay: they are for several instances, and another one may be about to get
+        a directory there.
+        """
+        if not self._between or len(self._opened) <= len(self._between):
+            return
+        parent = self._opened[-2]
         with suppress(OSError):  # other disks of the instance are in it
-            for depth in range(len(self._opened) - 1, 0, -1):
-                os.rmdir(self._between[depth - 1], dir_fd=self._opened[depth - 1])
-                os.fsync(self._opened[depth - 1])
+            os.rmdir(self._between[-1], dir_fd=parent)
+            os.fsync(parent)

@@ -69,6 +69,21 @@ def test_place_outside_is_refused(files: FakeRig | FileRig, tmp_path: Path) -> N
         run(files.storage.inventory(directory("/etc")))
 
 
+def test_a_directory_for_several_instances_stays_when_one_of_them_goes(real: FileRig) -> None:
+    """Another may be about to make its own there."""
+    top = Path(real.directories.local)
+    spec = at(f"{top}/fast/web1/disk0")
+    run(real.storage.ensure_present(spec))
+    run(real.storage.ensure_present(spec))
+    assert run(real.storage.inventory(directory(str(top)))) == (path_of(spec),)
+    run(real.storage.ensure_absent(spec))
+    assert [*top.rglob("*")] == [top / "fast"]
+    run(real.storage.ensure_absent(spec))
+    run(real.storage.ensure_present(at(f"{top}/web1/disk0")))
+    run(real.storage.ensure_absent(at(f"{top}/web1/disk0")))
+    assert [*top.rglob("*")] == [top / "fast"]
+
+
 def test_shared_disks_have_a_directory_of_their_own(files: FakeRig | FileRig) -> None:
     with pytest.raises(InvalidRequest, match="shared file storage"):
         run(files.storage.ensure_present(at(path_of(disk(files)), shared=True)))

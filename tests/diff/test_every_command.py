@@ -19,10 +19,11 @@ pytestmark = needs_ganeti
 # Given in this order to one cluster. After the colon stands what a refusal names: an opcode or
 # a LUXI method that is not supported yet, or other words of ours. Nothing: the command works.
 LINES = """
-gnt-instance add -t sharedfile --disk 0:size=1G -B memory=128M -o none --no-install -n beta guest:
+gnt-instance add -t sharedfile --disk 0:size=1G --file-storage-dir fast -B memory=128M -o none \
+    --no-install -n beta guest:
 gnt-backup export --long-sleep -n gamma guest:
 gnt-backup import -t sharedfile -g default -I hail --file-driver loop --src-node gamma \
-    --src-dir guest -s 1G -O release=new new:
+    --file-storage-dir slow --src-dir guest -s 1G -O release=new new:
 gnt-instance remove -f new:
 gnt-backup list:
 gnt-backup list-fields:

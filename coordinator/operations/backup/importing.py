@@ -32,6 +32,7 @@ from coordinator.operations.fields import (
     BackendParameters,
     CompressionOption,
     ConflictsCheck,
+    FileDirectoryOption,
     HypervisorParameters,
     IgnorePolicy,
     NodeGroupOption,
@@ -90,6 +91,7 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
         tuple[NicRequest, ...],
         option("--net", help="N:link=BRIDGE[,…] (as they were)", syntax=Syntax.DEVICES),
     ] = ()
+    file_storage_dir: FileDirectoryOption = None
     no_nics: Annotated[bool, option("--no-nics", help="without any", syntax=Syntax.FLAG)] = False
     pnode: PrimaryNodeOption = None
     snode: SecondaryNodeField = None
@@ -232,6 +234,7 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
             disk_template=self.disk_template or template_of(was),
             disks=self.disks or tuple(DiskRequest(size=d.size, name=d.name) for d in was.disks),
             nics=() if self.no_nics else self.nics or nics_of(config, was, self.instance_name),
+            file_storage_dir=self.file_storage_dir,
             pnode=self.pnode,
             snode=self.snode,
             group_name=self.group_name,

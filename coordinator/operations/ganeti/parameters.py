@@ -48,6 +48,7 @@ _NO_EFFECT: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "OP_INSTANCE_RENAME": {"ip_check": (False,), "name_check": (False,)},  # as for CREATE
     "OP_INSTANCE_REPLACE_DISKS": {"ignore_ipolicy": (True,)},  # as for FAILOVER
     "OP_INSTANCE_SET_PARAMS": {
+        "file_driver": ("loop",),  # as for CREATE
         "force": (True,),  # it overrides a look at memory, which is taken when it is started
     },
     "OP_INSTANCE_SHUTDOWN": {"admin_state_source": ("admin",)},

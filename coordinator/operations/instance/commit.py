@@ -145,6 +145,11 @@ class CommitInstance(CreateInstance, kw_only=True):
         if self.disks:
             kept = [disk.size for disk in config.disks_of(reserved)]
             yield "disks of", _sizes([disk.size_mib for disk in self.disks]), _sizes(kept)
+        if self.file_storage_dir:
+            kind = kind_of(reserved.disk_template)
+            for disk in config.disks_of(reserved):
+                directory = kind.wish_of(config.cluster, disk.backing).directory
+                yield "files in", self.file_storage_dir.rstrip("/"), directory or "no directory"
         if any(nic != NicRequest() for nic in self.nics):  # Ganeti's commands send one that is so
             nics = config.nics_of(reserved)
             yield "a number of nics of", len(self.nics), len(nics)

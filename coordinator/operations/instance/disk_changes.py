@@ -161,6 +161,29 @@ def changed_disks(
     ))  # fmt: skip
 
 
+def all_in_directory(
+    changes: Sequence[DiskChange], directory: str | None
+) -> tuple[DiskChange, ...]:
+    """Return the same changes, with the files of all disks that come in this directory.
+
+    Raises:
+        InvalidRequest: none comes.
+    """
+    if not directory:
+        return tuple(changes)
+    if all(change.action is not DiskAction.ADD for change in changes):
+        raise InvalidRequest(
+            "A directory is for new disks, as --disk add or -t makes them; files that are there "
+            "stay where they are."
+        )
+    return tuple(
+        replace(change, values={"directory": directory} | change.values)
+        if change.action is DiskAction.ADD
+        else change
+        for change in changes
+    )
+
+
 def find_attached(config: Config, values: dict[str, Any]) -> Disk:
     """Return the disk that belongs to no instance yet, as ``attach`` names it.
 

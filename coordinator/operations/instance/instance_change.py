@@ -19,13 +19,19 @@ from coordinator.operations.addresses import networks_of
 from coordinator.operations.base import Operation
 from coordinator.operations.fields import (
     ConflictsCheck,
+    FileDirectoryOption,
     ForceVariant,
     IgnorePolicy,
     InstanceArgument,
     PrivateOsParameters,
     WaitForSync,
 )
-from coordinator.operations.instance.disk_changes import DiskAction, DiskChange, find_attached
+from coordinator.operations.instance.disk_changes import (
+    DiskAction,
+    DiskChange,
+    all_in_directory,
+    find_attached,
+)
 from coordinator.operations.instance.modification import Modification
 from coordinator.operations.instance.nic_changes import NicChange, named_networks
 from coordinator.operations.instance.older_changes import in_three_parts
@@ -127,6 +133,7 @@ class InstanceChange(Operation[None, Modification], kw_only=True):
             syntax=Syntax.KEYVAL,
         ),
     ] = {}
+    file_storage_dir: FileDirectoryOption = None
     expires: Annotated[
         str | None,
         option(
@@ -215,12 +222,18 @@ class InstanceChange(Operation[None, Modification], kw_only=True):
             read_parameters(self.osparams_private, what="the private parameters")
         read_parameters(after.osparams, what="the parameters of its operating system")
 
+    @property
+    def disk_changes(self) -> tuple[DiskChange, ...]:
+        """What becomes of disks, and where the files of those are that come."""
+        return all_in_directory(self.disks, self.file_storage_dir)
+
     def check_converts_nothing(self) -> None:
         """Refuse what is said of other disks when they are kept as they are."""
         if self.remote_node:
             raise InvalidRequest("A second copy is made with -t and a template that has one.")
         if self.ext_params:
             raise InvalidRequest("What a provider is told of disks goes with -t ext.")
+        all_in_directory(self.disks, self.file_storage_dir)
 
     def check_stopped(self, instance: Instance, node: Node, *, runs: bool) -> None:
         """Refuse what cannot be done while it runs."""

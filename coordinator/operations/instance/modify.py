@@ -61,7 +61,7 @@ class ModifyInstance(InstanceChange, kw_only=True):
             after, conversion = await self._converted(cluster, after)
         else:
             self.check_converts_nothing()
-        changes = changed_disks(cluster, after, self.disks) if self.disks else None
+        changes = changed_disks(cluster, after, self.disk_changes) if self.disks else None
         if changes:
             after = replace(after, disks=tuple(disk.uuid for disk in changes.disks))
         same = not differing(before, after) and nics == nics_before and not _differ(changes)
@@ -136,6 +136,11 @@ class ModifyInstance(InstanceChange, kw_only=True):
             raise InvalidRequest(
                 f"{before.name} is only reserved, and has no disks that could become a provider's."
             )
+        if self.disk_template and self.file_storage_dir:
+            raise InvalidRequest(
+                f"{before.name} is only reserved, and keeps room and not files: say the directory "
+                "when disks are added to it, or reserve it anew."
+            )
         modification = await plan_reserved(
             cluster,
             before,
@@ -144,7 +149,7 @@ class ModifyInstance(InstanceChange, kw_only=True):
             expires=self.expires,
             template=self.disk_template,
             second=self.remote_node,
-            disks=self.disks,
+            disks=self.disk_changes,
         )
         assert modification.reserved
         planned = PlannedInstance(modification.after, modification.reserved.after)
@@ -168,7 +173,7 @@ class ModifyInstance(InstanceChange, kw_only=True):
             instance,
             self.disk_template,
             self.remote_node,
-            read_provider(self.ext_params),
+            replace(read_provider(self.ext_params), directory=self.file_storage_dir or ""),
             waits=self.wait_for_sync,
         )
 

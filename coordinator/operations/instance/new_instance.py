@@ -17,7 +17,9 @@ from common.names import GroupId, InstanceId, InstanceName, NodeId, check_name
 from common.noderpc.copies import Compression
 from common.noderpc.instances import GuestSpec
 from coordinator.disks.holding import Handover
+from coordinator.disks.kind import DiskKind
 from coordinator.disks.kinds import check_enabled, kind_of
+from coordinator.disks.wish import DiskWish
 from coordinator.operating_systems.parameters import (
     read_parameters,
 )
@@ -31,12 +33,14 @@ from coordinator.operations.devices import (
     as_one_disk,
     check_counts,
     check_macs,
+    in_directory,
 )
 from coordinator.operations.fields import (
     OS_SIZE,
     AllocatorOption,
     BackendParameters,
     ConflictsCheck,
+    FileDirectoryOption,
     ForceVariant,
     HypervisorParameters,
     IgnorePolicy,
@@ -114,6 +118,7 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
             shorthands=(Shorthand(("--no-nics",), "without any"),),
         ),
     ] = ()
+    file_storage_dir: FileDirectoryOption = None
     pnode: PrimaryNodeOption = None
     snode: SecondaryNodeField = None
     group_name: NodeGroupOption = None
@@ -214,9 +219,13 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
         check_enabled(config.cluster, self.template)
         kind = kind_of(self.template)
         kind.check_number(self.disks)
+        self._check_wishes(kind)
+        check_adoption(kind, self.disks, node=self.pnode)
+
+    def _check_wishes(self, kind: DiskKind) -> None:
+        kind.check_wish(DiskWish(directory=self.file_storage_dir or ""))
         for disk in self.disks:
             kind.check_wish(disk)
-        check_adoption(kind, self.disks, node=self.pnode)
 
     def _check_rest(self, config: Config) -> None:
         check_tags(self.tags)
@@ -268,7 +277,8 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
     ) -> tuple[Instance, tuple[Disk, ...], tuple[Nic, ...]]:
         config, now = cluster.config, cluster.now()
         uuid, kind = InstanceId(cluster.new_uuid()), kind_of(self.template)
-        disks = new_disks(cluster, kind, uuid, nodes, requests, free_devices(cluster))
+        wished = [in_directory(request, self.file_storage_dir) for request in requests]
+        disks = new_disks(cluster, kind, uuid, nodes, wished, free_devices(cluster))
         nics = new_nics(cluster, self.nics)
         instance = Instance(
             uuid=uuid,

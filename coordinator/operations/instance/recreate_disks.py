@@ -207,7 +207,13 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
                 behind=(),
                 backing=kind.new_backing(
                     config.cluster,
-                    NewDisk(instance.uuid, disk.uuid, holders, devices, kind.wish_of(disk.backing)),
+                    NewDisk(
+                        instance.uuid,
+                        disk.uuid,
+                        holders,
+                        devices,
+                        kind.wish_of(config.cluster, disk.backing),
+                    ),
                 ),
             )
             for disk in disks

@@ -71,8 +71,7 @@ class ReserveInstance(CreateInstance, kw_only=True):
             )
         if self.disks:
             kind.check_number(self.disks)
-        for disk in self.disks:
-            kind.check_wish(disk)
+        self._check_wishes(kind)
 
     def _check_rest(self, config: Config) -> None:
         super()._check_rest(config)

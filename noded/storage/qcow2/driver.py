@@ -84,7 +84,7 @@ class Qcow2Storage(Storage):
             place.finish()
         except (OSError, GntError):
             place.unlink(place.unfinished)
-            place.leave_no_empty_directories()
+            place.leave_no_empty_directory()
             raise
         finally:
             os.close(descriptor)

@@ -48,6 +48,28 @@ def test_a_disk_is_below_the_directory_of_its_template() -> None:
         kind_of(DiskTemplate.DISKLESS).new_backing(CLUSTER, NEW)
 
 
+def test_a_file_is_in_the_directory_that_is_asked_for_and_says_so_itself() -> None:
+    kind = kind_of(DiskTemplate.SHAREDFILE)
+    for asked, told in (("fast", "fast"), ("fast/web/", "fast/web"), ("", "")):
+        kind.check_wish(DiskWish(directory=asked))
+        backing = kind.new_backing(CLUSTER, NEW._replace(wish=DiskWish(directory=asked)))
+        assert backing.where == "/".join(filter(None, ("/srv/shared", told, "instance/disk.raw")))
+        assert kind.wish_of(CLUSTER, backing) == DiskWish(directory=told, format="raw")
+        moved = replace(CLUSTER, shared_file_storage_dir="/srv/share")
+        assert kind.wish_of(moved, backing).directory == ""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["/srv/shared/fast", "..", "fast/../..", "fast/.hidden", "./fast", "fast//web", "/", "a b",
+     "fast\n", "a\0b", "é", "x" * 101, "/".join("abcdefghi")],
+)  # fmt: skip
+def test_no_directory_leads_elsewhere(asked: str) -> None:
+    for template in (DiskTemplate.FILE, DiskTemplate.SHAREDFILE):
+        with pytest.raises(InvalidRequest, match="is no directory below the cluster's"):
+            kind_of(template).check_wish(DiskWish(directory=asked))
+
+
 @kinds
 def test_a_kind_keeps_to_its_traits(kind: DiskKind) -> None:
     assert KINDS[kind.template] is kind
@@ -66,6 +88,7 @@ def test_wishes_that_mean_nothing_to_a_kind_are_refused(kind: DiskKind) -> None:
         DiskWish(metavg="x"),
         DiskWish(adopt="x"),
         DiskWish(provider="x"),
+        DiskWish(directory="x"),
     ):
         (name,) = wish.given()
         if name not in kind.heeds:

@@ -45,7 +45,7 @@ def test_it_is_started_if_that_is_said_or_nothing_is_as_for_all_that_is_created(
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        ({"file_storage_dir": "some"}, "file_storage_dir of OP_INSTANCE_CREATE is Ganeti's"),
+        ({"file_driver": "blktap"}, "file_driver of OP_INSTANCE_CREATE is Ganeti's"),
         ({"os_type": "debian"}, "os_type of OP_INSTANCE_CREATE is Ganeti's"),
         ({"colour": "blue"}, "no parameter “colour”"),
     ],

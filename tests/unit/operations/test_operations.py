@@ -201,6 +201,7 @@ def test_what_is_ganetis_alone_is_taken_where_it_asks_for_nothing(opcode: str) -
         ("OP_INSTANCE_MIGRATE", {"ignore_hvversions": True}),
         ("OP_INSTANCE_CREATE", {"wait_for_sync": False}),
         ("OP_INSTANCE_CREATE", {"file_driver": "loop"}),
+        ("OP_INSTANCE_SET_PARAMS", {"file_driver": "loop"}),
     ],
 )
 def test_so_is_what_has_no_effect_here(opcode: str, given: dict[str, Any]) -> None:
