@@ -6,7 +6,9 @@ import pytest
 
 from common.model.job import Status
 from common.model.template import DiskTemplate
-from common.names import GroupName
+from common.names import GroupName, InstanceName
+from coordinator.operations.backup.export import ExportInstance
+from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.base import Operation
 from coordinator.operations.group.add import AddGroup
 from coordinator.operations.group.assign_nodes import AssignNodes
@@ -29,6 +31,7 @@ async def told(cluster: SimulatedCluster, order: Operation[Any, Any]) -> str:
 
 PLAIN = create("web1", "alpha", template=DiskTemplate.PLAIN, start=False)
 WITHIN = mirrored("web1", "alpha", "beta", start=False)
+OTHER = InstanceName("web2")
 
 
 @pytest.mark.parametrize(
@@ -39,8 +42,11 @@ WITHIN = mirrored("web1", "alpha", "beta", start=False)
             instance_name=WEB1, disk_template=DiskTemplate.DRBD, remote_node=GAMMA
         )),
         (WITHIN, ReplaceDisks(instance_name=WEB1, remote_node=GAMMA)),
+        (WITHIN, ImportInstance(
+            instance_name=OTHER, src_node=BETA, src_path=WEB1, pnode="alpha", snode=GAMMA,
+        )),
     ],
-    ids=["add", "modify", "replace"],
+    ids=["add", "modify", "replace", "import"],
 )  # fmt: skip
 def test_who_mirrors_across_groups_is_told_what_that_means(
     before: Operation[Any, Any] | None, order: Operation[Any, Any]
@@ -49,6 +55,8 @@ def test_who_mirrors_across_groups_is_told_what_that_means(
         async with simulated_cluster(3, seed=seeds()[0]) as cluster:
             if before:
                 assert "two groups" not in await told(cluster, before)
+            if isinstance(order, ImportInstance):
+                await cluster.run(ExportInstance(instance_name=WEB1, target_node=BETA))
             await cluster.run(AddGroup(group_name=GroupName("other")))
             await cluster.run(AssignNodes(group_name=GroupName("other"), nodes=(GAMMA,)))
             said = await told(cluster, order)
