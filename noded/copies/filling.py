@@ -7,6 +7,7 @@ from typing import Protocol
 
 from common.errors import NodeFailure
 from noded.copies import chunks
+from noded.copies.estimate import from_the_line
 from noded.copies.frames import (
     DEAD_AFTER_S,
     SCRIPTS_S,
@@ -141,6 +142,8 @@ class Filling:
         self, line: Line, target: Filled, frame: Frame, pool: ThreadPoolExecutor
     ) -> Future[list[bytes]]:
         if frame.kind is Kind.ZEROS:
+            if not frame.length:
+                self._status.expect(from_the_line(frame.sum))
             return pool.submit(target.write_zeros, frame.number, frame.length)
         payload = line.read(frame.length)
         if frame.kind is Kind.PROBLEM:

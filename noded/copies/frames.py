@@ -52,7 +52,8 @@ class Welcome(Order):
     """The disk has ``size`` bytes; what is sent begins with the chunk ``begin``.
 
     Of what a script writes nobody knows the size before its end. Each of its chunks but the last
-    is whole, and as long as it writes nothing no chunks of zeros are sent, so as to be heard.
+    is whole, and as long as it writes nothing no chunks of zeros are sent, so as to be heard. In
+    the place of their sum is how many bytes it expects to write, 0 where it has not said so.
     """
 
     size: Annotated[int, Meta(ge=0)] | None

@@ -12,6 +12,7 @@ class Fetched(Report):
 
     done: int = 0
     total: int = 0
+    expected: int = 0  # of what a script writes, whose total is known at its end; 0: nobody knows
     received: int = 0  # or brought, of bytes that had to be sent
     seconds: float = 0.0  # since it was begun last
     done_before: int = 0  # when it was begun last

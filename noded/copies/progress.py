@@ -10,18 +10,20 @@ SOON_S = 2.0  # until a rate can be told
 
 def sentence(fetched: Fetched) -> str:
     """Say how much is copied, how fast, and how long it will take."""
-    if not fetched.total:  # of what a script writes it is known at the end
+    total, about = fetched.total or fetched.expected, "" if fetched.total else "about "
+    if total <= fetched.done and not fetched.total:  # nobody knows, or the script was wrong
         return f"{_size(fetched.done)} copied" if fetched.done else "the copy begins"
-    done = f"{_size(fetched.done)} of {_size(fetched.total)} copied"
+    done = f"{_size(fetched.done)} of {about}{_size(total)} copied"
     if fetched.seconds < SOON_S or fetched.done <= fetched.done_before:
         return done
     rate = (fetched.done - fetched.done_before) / fetched.seconds
-    left_s = (fetched.total - fetched.done) / rate
+    left_s = (total - fetched.done) / rate
     return f"{done}, {rate / MIB:.0f} MiB/s, {spoken(left_s)} left"
 
 
 def share(fetched: Fetched) -> float | None:
-    return min(1.0, fetched.done / fetched.total) if fetched.total else None
+    total = fetched.total or fetched.expected
+    return min(1.0, fetched.done / total) if total else None
 
 
 def _size(number: int) -> str:

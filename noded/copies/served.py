@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 
+from noded.copies.estimate import open_estimate
 from noded.copies.orders import Bringing, Sending
 from noded.copies.serving import Serving
 from noded.copies.source import Source
@@ -21,7 +22,10 @@ def serving(
     It says how far it is by ``begin`` and ``advance``, in bytes of the disk and on the line.
     """
     if is_stream(order.disk):
+        estimate = open_estimate(order.disk)
         pipe = meet(order.disk, os.O_RDONLY)
-        return StreamServing(pipe, compression=order.compression, rate=order.rate, advance=advance)
+        return StreamServing(
+            pipe, estimate, compression=order.compression, rate=order.rate, advance=advance
+        )
     source = Source(contents_of(order.disk, order.layout), order.compression)
     return Serving(source, path=order.path, rate=order.rate, begin=begin, advance=advance)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from common.errors import GntError
 from common.messages import Report, from_json, to_json
 from noded.copies.frames import Garbled
@@ -37,12 +39,18 @@ class Status:
         self._fetched = Fetched(done=done, total=total, done_before=done)
         self._write(Told(fetched=self._fetched))
 
+    def expect(self, expected: int) -> None:
+        """Tell how much a script expects to write."""
+        self._fetched = replace(self._fetched, expected=expected)
+        self._write(Told(fetched=self._fetched))
+
     def advance(self, done: int, received: int) -> None:
         """Tell of progress, now and then."""
         now = time.monotonic()
         self._fetched = Fetched(
             done=done,
             total=self._fetched.total,
+            expected=self._fetched.expected,
             received=received,
             seconds=now - self._begun_at,
             done_before=self._fetched.done_before,

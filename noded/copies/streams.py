@@ -11,6 +11,7 @@ from typing import Any
 from common.errors import NodeFailure
 from common.noderpc.copies import Compression
 from noded.copies import chunks
+from noded.copies.estimate import on_the_line, read_estimate
 from noded.copies.frames import NO_SUM, Frame, Garbled, Hello, Kind, Line, Verdict, Welcome
 from noded.copies.serving import SILENT_S, SYNC_S
 from noded.copies.target import verified
@@ -49,11 +50,14 @@ class StreamServing:
     def __init__(
         self,
         pipe: int,
+        estimate: int | None,
         *,
         compression: Compression,
         rate: int,
         advance: Callable[[int, int], None],
     ) -> None:
+        """Send what comes from a pipe; ``estimate`` is open where the script may say how much."""
+        self._estimate = estimate
         self._pipe, self._compression, self._advance = pipe, compression, advance
         self._throttle = Throttle(rate)
         self._is_begun = False
@@ -76,10 +80,13 @@ class StreamServing:
 
     def _send_all(self, line: Line) -> None:
         sums: list[bytes] = []
-        sent = done = 0
+        sent = done = told = 0
         for data in chunks_of(self._pipe):
+            expected = self._expected()
+            if not data or expected != told:
+                line.send(Frame(Kind.ZEROS, len(sums), 0, on_the_line(expected)))
+                told = expected
             if not data:
-                line.send(Frame(Kind.ZEROS, len(sums), 0, NO_SUM))
                 continue
             packed = chunks.pack(data, self._compression)
             kind = Kind.PLAIN if packed is None else Kind.PACKED
@@ -92,6 +99,9 @@ class StreamServing:
             self._advance(done, sent)
         whole = chunks.sum_of_all(sums)
         line.send(Frame(Kind.END, len(sums), len(whole), NO_SUM), whole)
+
+    def _expected(self) -> int:
+        return 0 if self._estimate is None else read_estimate(self._estimate)
 
 
 class StreamTarget:

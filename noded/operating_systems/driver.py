@@ -194,6 +194,7 @@ class ProcessOsDriver(OsDriver):
                 log=output,
                 reads=stream if order.script is Script.IMPORT else "",
                 writes=stream if order.script is Script.EXPORT else "",
+                estimate=home.make_estimate() if order.script is Script.EXPORT else "",
                 result=str(home.directory / RESULT),
             )
             self._start(home, task, ours)

@@ -7,6 +7,7 @@ from pathlib import Path
 from common.errors import GntError
 from common.messages import Order, Report, from_json, to_json
 from common.names import InstanceId
+from noded.copies import estimate
 from noded.system.process_home import PRIVATE, ProcessHome
 
 RESULT = "result.json"
@@ -56,6 +57,11 @@ class Home(ProcessHome):
         path = self.directory / STREAM
         os.mkfifo(path, PRIVATE)
         return path
+
+    def make_estimate(self) -> str:
+        """Make the file for how much a script expects to write, and return where it is."""
+        self.write(estimate.FILE, b"")
+        return str(self.directory / estimate.FILE)
 
     def make_sandbox(self) -> str:
         """Make the directory where a script that is not trusted finds all that it sees."""

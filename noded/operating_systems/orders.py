@@ -17,6 +17,7 @@ class Task(Order, kw_only=True):
         log: the descriptor of the file for its output.
         reads: the pipe that it reads from its standard input; empty: nothing.
         writes: the pipe for its standard output; empty: that is said, too.
+        estimate: the file for how much it expects to write; empty: it is not asked.
         result: the file that says how it ended.
     """
 
@@ -30,4 +31,5 @@ class Task(Order, kw_only=True):
     log: int
     reads: str = ""
     writes: str = ""
+    estimate: str = ""
     result: str

@@ -14,6 +14,7 @@ from typing import Any
 
 from common.messages import from_json, to_json
 from noded.operating_systems.confine import command_line
+from noded.operating_systems.estimate import Estimate
 from noded.operating_systems.held import Held
 from noded.operating_systems.home import Result
 from noded.operating_systems.masking import Mask
@@ -61,6 +62,7 @@ class _Worker:
         self._task = task
         self._was_stopped = False
         self._held = Held(task.paths if task.sandbox else ())
+        estimate = Estimate(task.estimate) if task.estimate else None
         # It is begun before anything can be told to end: a signal that comes first waits for that.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         self._script = subprocess.Popen(
@@ -69,13 +71,16 @@ class _Worker:
             stdout=subprocess.PIPE if writes is None else writes,
             stderr=subprocess.STDOUT if writes is None else subprocess.PIPE,
             cwd=task.directory,
-            env=task.environment,
+            env={**task.environment, **(estimate.environment if estimate else {})},
+            pass_fds=estimate.descriptors if estimate else (),
             start_new_session=True,
             restore_signals=True,
             preexec_fn=_unblock,  # noqa: PLW1509 -- there is one thread
         )
         for stream in filter(None, (reads, writes)):  # which end with the script
             os.close(stream)
+        if estimate:
+            estimate.listen()
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGALRM, self._kill)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))

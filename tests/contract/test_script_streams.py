@@ -402,6 +402,29 @@ def test_one_that_waits_for_the_other_side_is_ended(tell: Tell) -> None:
     tell(story)
 
 
+def test_how_much_a_script_expects_to_write_is_told_while_it_writes(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("scripts get names of processes of their own, for which it takes root")
+    rig = RealRig(tmp_path, TestCluster(tmp_path / "identities"))
+    says = "echo 3000000 >&$EXP_SIZE_FD; echo and more >&$EXP_SIZE_FD; echo told >&2"
+    text = EXPORT.format(root=tmp_path)
+    # A plain shell knows descriptors of one digit only.
+    (tmp_path / "os/debian/export").write_text(f"#!/bin/sh\n{says}; {text}\n")
+
+    async def story(rig: Rig) -> None:
+        rig.hold()
+        await begin_export(rig)
+        await seen(rig, lambda now: now.expected == 3000000)
+        rig.let_go()
+        await fetched(rig)
+        text, report = await ended(rig.nodes[ALPHA].systems, RUN)
+        assert (report.problem, text.splitlines()[0]) == ("", "told")
+        whole = await rig.nodes[BETA].copier.look(COPY)
+        assert whole.total == whole.done >= 2 << 20, "what it was, whatever was expected"
+
+    run(_told(rig, story))
+
+
 def test_a_script_that_stops_reading_is_told_of(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("scripts get names of processes of their own, for which it takes root")

@@ -1,11 +1,20 @@
 """What a script writes is passed on in whole chunks; meanwhile who waits hears of it."""
 
 import os
+import socket
 from itertools import islice
+from pathlib import Path
 
+import pytest
+
+from common.noderpc.copies import Compression
 from noded.copies.chunks import CHUNK
+from noded.copies.estimate import from_the_line
+from noded.copies.frames import Hello, Kind, Verdict, Welcome
 from noded.copies.serving import SILENT_S
-from noded.copies.streams import chunks_of
+from noded.copies.status import Status, read_status
+from noded.copies.streams import StreamServing, chunks_of
+from tests.support.lines import line_on
 
 
 class SlowScript:
@@ -23,6 +32,44 @@ class SlowScript:
     def end(self) -> None:
         os.close(self._end)
         os.close(self.pipe)
+
+
+@pytest.mark.parametrize("expected", [0, 2 * CHUNK], ids=["not said", "said"])
+def test_what_a_script_expects_to_write_is_told_once_though_it_never_pauses(
+    tmp_path: Path, expected: int
+) -> None:
+    (tmp_path / "estimate").write_text(f"{expected}\n")
+    estimate = os.open(tmp_path / "estimate", os.O_RDONLY)
+    pipe = os.open(tmp_path, os.O_TMPFILE | os.O_RDWR)  # what is written whole needs no waiting
+    os.pwrite(pipe, b"x" * 2 * CHUNK, 0)
+    here, beyond = socket.socketpair()
+    with here, beyond:
+        ours, theirs = line_on(here), line_on(beyond)
+        serving = StreamServing(
+            pipe, estimate, compression=Compression.FAST, rate=0, advance=lambda *_: None
+        )
+        hello = Hello(secret="secret", have=0, sum="")
+        theirs.say(Verdict())
+        assert serving.serve(ours, hello) == Verdict()
+        assert theirs.hear(Welcome).size is None
+        frames = []
+        while (frame := theirs.receive()).kind is not Kind.END:
+            theirs.read(frame.length)
+            frames.append(frame)
+    told = [from_the_line(frame.sum) for frame in frames if frame.kind is Kind.ZEROS]
+    assert told == ([expected] if expected else [])
+    assert [frame.number for frame in frames] == ([0, 0, 1] if expected else [0, 1])
+    os.close(pipe)
+    os.close(estimate)
+
+
+def test_what_was_expected_is_told_with_all_that_has_come_since(tmp_path: Path) -> None:
+    status = Status(os.open(tmp_path / "status", os.O_RDWR | os.O_CREAT))
+    status.expect(7)
+    status.advance(1, 1)
+    status.fail("it broke", is_final=False)
+    assert (told := read_status(tmp_path / "status"))
+    assert (told.fetched.done, told.fetched.expected) == (1, 7)
 
 
 def test_a_script_that_writes_slowly_and_steadily_is_heard_of_all_the_time() -> None:
