@@ -43,7 +43,7 @@ class Console(NamedTuple):
     host: str
     port: int
     node: str
-    key: KeyId  # that the node proved to own when it joined; empty if it joined long ago
+    key: KeyId  # that the node shows; empty if it is not known yet
 
     @property
     def url(self) -> str:
@@ -132,8 +132,8 @@ async def attach(where: Console, seconds: float) -> Ending:
             peer = read_peer(stream.get_extra_info("ssl_object"))
             if where.key and (peer is None or peer.key != where.key):
                 raise Unreachable(
-                    f"Who answers as {where.node} is an impostor: its key is another one than when "
-                    f"{where.node} joined. Look who has the address {where.host}."
+                    f"Who answers as {where.node} is an impostor: its key is another one than "
+                    f"{where.node} is known by. Look who has the address {where.host}."
                 )
             return await _carry(stream, seconds)
     except aiohttp.WSServerHandshakeError as error:

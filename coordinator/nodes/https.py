@@ -71,7 +71,7 @@ class HttpsDial:
         opened = await Connection.open(node.primary_ip, node.port, self._context, node.name)
         if not node.is_known_by(opened.key):
             opened.abort()
-            raise ssl.SSLCertVerificationError("its key is another one than when it joined")
+            raise ssl.SSLCertVerificationError("its key is another one than it is known by")
         return opened
 
     def _find(self, place: _Place) -> Connection | None:

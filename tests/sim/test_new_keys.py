@@ -1,20 +1,24 @@
 """Another key for a node that stays where it is: made there, known to all, the former one out."""
 
+import json
+
 import pytest
 
-from common.errors import Conflict, InvalidRequest
+from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.model.job import Status
 from common.names import KeyId, NodeName
 from common.tls.certificate import read_pem
 from common.tls.context import CERTIFICATE, KEY, Peer
 from coordinator.operations.cluster.renew_crypto import RenewCrypto
+from coordinator.operations.instance.console import FindConsole
+from coordinator.operations.instance.move import MoveInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.renew_key import RenewKey
 from noded.identity.store import IdentityStore
-from tests.sim.settings import BETA, GAMMA, WEB1, create
+from tests.sim.settings import BETA, GAMMA, WEB1, create, web1_with_data
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
-from tests.support.faults import Trap
+from tests.support.faults import Mishap, Once, Trap, Watching
 
 ALPHA = NodeName("alpha")
 
@@ -102,6 +106,32 @@ def test_the_node_itself_takes_over_while_it_gets_another_key(call: str) -> None
             assert (after.key, after.next_key) == (key_of(cluster, "beta"), "")
             assert after.key == node.next_key, "it has made a third one"
             assert not listens(cluster, "gamma", BETA, former)
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("mishap", [Mishap.FAILS_BEFORE, Mishap.FAILS_AFTER])
+def test_who_reaches_a_node_with_two_keys_is_told_the_one_that_it_shows(mishap: Mishap) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await web1_with_data(cluster)
+            renews = Once(
+                lambda trip: trip.call.name == "identity.renew", 0, mishap, cluster.restart_noded
+            )
+            copies = Watching(lambda trip: trip.call.name in ("copies.offer", "copies.begin_fetch"))
+            cluster.network.faults += [renews, copies]
+            with pytest.raises(NodeFailure):
+                await cluster.run(RenewKey(node_name=GAMMA))
+            assert cluster.config.node(GAMMA).next_key
+            job = await cluster.finished(await cluster.submit(FindConsole(instance_name=WEB1)))
+            assert job.ops[0].result["key"] == key_of(cluster, "gamma")
+            await cluster.run(MoveInstance(instance_name=WEB1, target_node=ALPHA))
+            await cluster.run(MoveInstance(instance_name=WEB1, target_node=GAMMA))
+            peers = [json.loads(trip.body)["peer"] for trip in copies.seen]
+            assert [peer["name"] for peer in peers] == ["alpha", "gamma", "gamma", "alpha"]
+            assert [peer["key"] for peer in peers] == [
+                key_of(cluster, peer["name"]) for peer in peers
+            ]
 
     simulate(scenario())
 

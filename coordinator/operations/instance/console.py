@@ -10,6 +10,7 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument
 from coordinator.operations.locking import wanted
 from coordinator.operations.steps.checks import check_online, find_guest, is_alive
+from coordinator.operations.steps.shown_key import shown_key
 from coordinator.state.config import Config
 
 
@@ -49,7 +50,7 @@ class FindConsole(Operation[None, ConsolePlan], kw_only=True):
             host=node.primary_ip,
             port=node.port,
             node=node.name,
-            key=node.key,
+            key=await shown_key(cluster, node),
         )
 
     def result(self, plan: ConsolePlan) -> ConsolePlan:

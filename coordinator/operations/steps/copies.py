@@ -16,6 +16,7 @@ from coordinator.operations.step import Step, act
 from coordinator.operations.steps.disks import create_disk, hold_disks
 from coordinator.operations.steps.patience import in_passing, patiently
 from coordinator.operations.steps.persevering import persevere
+from coordinator.operations.steps.shown_key import shown_key
 from coordinator.operations.steps.syncing import see_mirrored
 
 
@@ -130,7 +131,7 @@ async def offer_disk(cluster: Cluster, copy: DiskCopy) -> Offer:
     return await cluster.call(Copies, copy.source.node).offer(
         copy=copy_id(cluster, copy.index),
         disk=copy.source.disk,
-        peer=_peer(cluster, copy.target.node),
+        peer=await _peer(cluster, copy.target.node),
         compression=copy.compression,
         rate=copy.rate,
     )
@@ -150,7 +151,7 @@ async def fetch_disk(cluster: Cluster, copy: DiskCopy, offer: Offer, attempt: in
     await cluster.call(Copies, copy.target.node).begin_fetch(
         copy=copy_id(cluster, copy.index),
         disk=copy.target.disk,
-        peer=_peer(cluster, copy.source.node),
+        peer=await _peer(cluster, copy.source.node),
         host=source.secondary_ip or source.primary_ip,
         offer=offer,
         task=task,
@@ -158,8 +159,9 @@ async def fetch_disk(cluster: Cluster, copy: DiskCopy, offer: Offer, attempt: in
     await cluster.run_task(copy.target.node, task)
 
 
-def _peer(cluster: Cluster, node: NodeRef) -> Peer:
-    return Peer(name=node.name, key=cluster.config.nodes[node.uuid].key)
+async def _peer(cluster: Cluster, node: NodeRef) -> Peer:
+    key = await shown_key(cluster, cluster.config.nodes[node.uuid])
+    return Peer(name=node.name, key=key)
 
 
 def copy_id(cluster: Cluster, index: int) -> str:
