@@ -43,13 +43,14 @@ _LAYERS: dict[str, Mapping[str, type[msgspec.Struct]]] = {  # field -> what decl
 }
 
 
-def add_fields(parser: Parser, kind: type[Order], *, many: str = "") -> None:
+def add_fields(parser: Parser, kind: type[Order], *, many: str = "", every: str = "") -> None:
     """Add the options and arguments that ``kind``, an operation as a rule, declares.
 
     Args:
         parser: to add them to; it then yields only what was given.
         kind: the class.
         many: the argument that takes any number of words, which choose objects.
+        every: likewise, where no word at all chooses all objects there are.
     """
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     hints = typing.get_type_hints(kind)
@@ -60,12 +61,11 @@ def add_fields(parser: Parser, kind: type[Order], *, many: str = "") -> None:
             some = "+" if fields[name].required else "*"
             single = None if fields[name].required else "?"
             words = some if parameter.syntax is Syntax.WORDS else single
-            nargs = "*" if name == many else words
+            nargs = "*" if name in (many, every) else words
             metavar = _shown(name, parameter)
             default = argparse.SUPPRESS if nargs == "?" else None
-            parser.add_argument(
-                name, metavar=metavar, help=parameter.help, nargs=nargs, default=default
-            )
+            told = f"{parameter.help}; none: all of them" if name == every else parameter.help
+            parser.add_argument(name, metavar=metavar, help=told, nargs=nargs, default=default)
         elif parameter.syntax is Syntax.JOIN_TOKEN:
             add_ways(parser, name, parameter)
         elif parameter.syntax is Syntax.POLICY:

@@ -101,7 +101,7 @@ def _confirm(
 def parser_for(name: str, operation: type[Operation[Any, Any]], entry: Entry) -> Parser:
     """Return the parser of an operation's command: its fields, and what all jobs have."""
     parser = Parser(name, (operation.__doc__ or "").strip())
-    add_fields(parser, operation, many=entry.many or entry.every)
+    add_fields(parser, operation, many=entry.many, every=entry.every)
     if entry.many:
         add_selection(parser, _kind(entry))
     add_job_options(parser, verbose="verbose" not in operation.parameters())

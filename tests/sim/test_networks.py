@@ -8,9 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NodeFailure, NotFound
+from common.model.job import Status
 from common.names import GroupName, InstanceName, NetworkName
 from coordinator.operations.backup.export import ExportInstance
 from coordinator.operations.backup.importing import ImportInstance
+from coordinator.operations.base import Operation
 from coordinator.operations.devices import NicRequest
 from coordinator.operations.group.add import AddGroup
 from coordinator.operations.group.assign_nodes import AssignNodes
@@ -154,6 +156,26 @@ def test_nics_join_and_leave_a_network_and_their_addresses_come_back() -> None:
         await cluster.run(StartInstance(instance_name=WEB1))
         (tap,) = await cluster.machines["gamma"].network.taps()
         assert tap.link == "br0"
+
+    play(story)
+
+
+def test_what_is_connected_or_disconnected_already_is_told_and_nothing_is_changed() -> None:
+    async def told(cluster: SimulatedCluster, order: Operation[Any, Any]) -> list[str]:
+        before = cluster.config
+        job = await cluster.finished(await cluster.submit(order))
+        assert job.status is Status.SUCCESS
+        assert cluster.config.groups == before.groups
+        return [entry.message for entry in job.ops[0].log]
+
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(outside("198.51.100.9", check=False))
+        assert await told(cluster, CONNECT) == ["Group default is connected to lan already."]
+        with pytest.raises(Conflict, match="default is connected to lan in another way"):
+            await cluster.run(replace(CONNECT, network_link="br0"))
+        disconnect = DisconnectNetwork(network_name=LAN, group_name="default")
+        await cluster.run(disconnect)
+        assert await told(cluster, disconnect) == ["Group default is not connected to lan."]
 
     play(story)
 

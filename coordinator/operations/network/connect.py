@@ -38,7 +38,7 @@ class ConnectNetwork(Operation[None, ConnectionPlan], kw_only=True):
     """Say how the nodes of a group plug nics of a network in."""
 
     network_name: NetworkArgument
-    group_name: Annotated[str, argument("name of the group; none: all of them")]
+    group_name: Annotated[str, argument("name of the group")]
     network_mode: Annotated[
         NicMode | None,
         option("--mode", help="bridged, routed or openvswitch (as nics are by default)"),
@@ -63,22 +63,24 @@ class ConnectNetwork(Operation[None, ConnectionPlan], kw_only=True):
         config = cluster.config
         network = config.get(NETWORK, self.network_name)
         before = config.group(self.group_name)
-        if network.uuid in before.networks:
+        connection = self._connection(config, network)
+        present = before.networks.get(network.uuid)
+        if present == connection:
+            cluster.log(f"Group {before.name} is connected to {network.name} already.")
+        elif present is not None:
             raise Conflict(
-                f"Group {before.name} is connected to {network.name} already; disconnect it first "
-                "to connect it in another way.",
+                f"Group {before.name} is connected to {network.name} in another way; disconnect "
+                "it first.",
                 network=network.name,
                 group=before.name,
             )
-        connection = self._connection(config, network)
-        if self.conflicts_check:
+        elif self.conflicts_check:
             _check_addresses(config, network, before)
         after = replace(before, networks={**before.networks, network.uuid: connection})
         return ConnectionPlan(network=network.name, before=before, after=after, now=cluster.now())
 
     def recipe(self, cluster: Cluster, plan: ConnectionPlan) -> Iterator[Step]:  # noqa: ARG002
-        title = f"connect the group {plan.before.name} to {plan.network}"
-        yield change(title, (plan.before,), (plan.after,), plan.now)
+        yield from reconnect(f"connect the group {plan.before.name} to {plan.network}", plan)
 
     def _connection(self, config: Config, network: Network) -> Connection:
         given: dict[str, Any] = {
@@ -98,6 +100,12 @@ class ConnectNetwork(Operation[None, ConnectionPlan], kw_only=True):
         what = f"how nics of {network.name} are plugged in"
         full = filled(NicParameters, {"mode": base.mode, "link": base.link}, told, what=what)
         return {"mode": full.mode, "link": full.link, "vlan": full.vlan}
+
+
+def reconnect(title: str, plan: ConnectionPlan) -> Iterator[Step]:
+    """Change how a group is connected, where it is not so already."""
+    if plan.after != plan.before:
+        yield change(title, (plan.before,), (plan.after,), plan.now)
 
 
 def _check_addresses(config: Config, network: Network, group: Group) -> None:

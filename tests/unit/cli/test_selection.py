@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from common.model.group import Group
 from common.model.instance import Instance, Reservation
 from common.names import GroupId, GroupName
+from coordinator.operations.network.connect import ConnectNetwork
+from coordinator.operations.network.disconnect import DisconnectNetwork
 from coordinator.state.rows import Put
 from coordinator.state.state import state_of
 from tests.unit.cli.conftest import Run
@@ -125,6 +127,16 @@ def test_a_network_is_connected_to_the_groups_that_are_named_or_to_all(
     coordinator.submitted.clear()
     assert "no group “atic”" in run("gnt-network disconnect --submit lan atic").err
     assert coordinator.submitted == []
+
+
+def test_that_all_groups_are_meant_where_none_is_named_is_told_of_the_command_alone(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command, operation in (("connect", ConnectNetwork), ("disconnect", DisconnectNetwork)):
+        with pytest.raises(SystemExit, match="0"):
+            run(f"gnt-network {command} --help")
+        assert "name of the group; none: all of them" in capsys.readouterr().out
+        assert operation.parameters()["group_name"].help == "name of the group"
 
 
 def test_nodes_that_nobody_named_are_asked_about(
