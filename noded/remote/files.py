@@ -4,6 +4,7 @@ noded is root, so it writes, and reads, only where root alone writes: no directo
 link, or can be written by others.
 """
 
+import errno
 import grp
 import hashlib
 import os
@@ -40,9 +41,12 @@ class AllowedFiles:
     def get(self, path: str) -> KeptFile | None:
         """Return a file; see ``Remote.get``."""
         place = self._place(path)
-        if not place.parent.exists():
-            return None
-        _check_way(place, self._paths.root)
+        try:
+            _check_way(place, self._paths.root)
+        except NodeFailure as error:
+            if error.detail.get("errno") == errno.ENOENT:
+                return None
+            raise
         with explaining(f"read {path}"):
             try:
                 descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -74,7 +78,7 @@ class AllowedFiles:
             NodeFailure: it may not be put here, or its path is not as short as it could be.
         """
         rules = read_rules(self._rules_file)
-        if os.path.normpath(path) != path or path.startswith("//"):
+        if os.path.normpath(path) != path or path.startswith("//") or "\0" in path:
             raise NodeFailure(f"{path} is no plain path from /, without “..”.", path=path)
         place = self._paths.root / path.removeprefix("/")
         if place == self._paths.rapi_users:

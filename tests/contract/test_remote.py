@@ -129,6 +129,24 @@ def test_nothing_is_read_where_others_could_have_changed_the_way(
     assert found.data == b"of root alone"
 
 
+def test_a_path_that_cannot_be_looked_at_is_refused_and_the_others_are_told(
+    files: AllowedFiles, root: Path
+) -> None:
+    (root / "etc/ceph/dangling").symlink_to(root / "etc/nowhere")
+    (root / "etc/ceph/plain").touch()
+    for path, told in (
+        (f"/etc/ceph/{'x' * 300}/file", "File name too long"),
+        (f"/etc/ceph/{'x' * 300}", "File name too long"),
+        ("/etc/ceph/dangling/file", "root alone can write, and no link"),
+        ("/etc/ceph/dangling/further/file", "root alone can write, and no link"),
+        ("/etc/ceph/plain/file", "has to be a directory"),
+        ("/etc/ceph/a\0b/file", "no plain path"),
+    ):
+        with pytest.raises(NodeFailure, match=told):
+            files.get(path)
+        assert files.digest(path) == ""
+
+
 def test_owner_and_size_are_looked_at_before_anything_is_written(
     files: AllowedFiles, root: Path
 ) -> None:
