@@ -86,9 +86,9 @@ class Filling:
         if welcome.begin not in (0, len(sums.all)):
             raise Garbled("it begins elsewhere than asked")
         sums.cut(welcome.begin)
-        self._status.begin(welcome.size or 0, welcome.begin * chunks.CHUNK)
-        target = self._target(welcome.size)
+        target = self._target(welcome.size)  # which refuses a size that nobody is to be told
         try:
+            self._status.begin(welcome.size or 0, welcome.begin * chunks.CHUNK)
             self._take_all(line, target, welcome.size)
             target.finish()
         finally:

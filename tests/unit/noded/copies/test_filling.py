@@ -15,7 +15,7 @@ from noded.copies.filling import Filling
 from noded.copies.frames import NO_SUM, Frame, Hello, Kind, Verdict, Welcome
 from noded.copies.serving import Serving
 from noded.copies.source import Source
-from noded.copies.status import Status, read_status
+from noded.copies.status import Status, Told, read_status
 from noded.copies.target import Sums
 from noded.images.contents import Bytes, Layout
 from tests.support.lines import line_on
@@ -41,7 +41,7 @@ def opened(path: Path, text: bytes = b"") -> int:
     ("size", "failure"),
     [(1 << 60, NodeFailure), (-1, InvalidRequest)],  # years of zeros, and what is no size
 )
-def test_who_names_a_size_that_cannot_be_gets_nothing_written(
+def test_who_names_a_size_that_cannot_be_gets_nothing_written_and_no_word_spread_of_it(
     tmp_path: Path, size: int, failure: type[GntError]
 ) -> None:
     there = tmp_path / "there"
@@ -59,6 +59,7 @@ def test_who_names_a_size_that_cannot_be_gets_nothing_written(
             Filling(wanted, Status(opened(tmp_path / "status")), "alpha").fill(ours, "secret")
     assert there.read_bytes() == CHUNKS[0]
     assert (tmp_path / "sums").read_bytes() == b""
+    assert read_status(tmp_path / "status") == Told()
 
 
 @pytest.mark.parametrize("may_grow", [False, True], ids=["a disk", "a dump"])
