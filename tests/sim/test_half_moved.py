@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from common.errors import Conflict, NodeFailure
+from common.errors import Conflict, NodeFailure, Stuck
 from common.model.job import Status
 from common.names import InstanceId
 from coordinator.operations.instance.failover import FailOverInstance
@@ -129,6 +129,32 @@ def test_node_that_comes_back_keeps_what_is_left_of_a_guest_that_may_be_there() 
             assert cluster.machines[TARGET].guests.has(uuid)
             await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
             assert not cluster.machines[TARGET].guests.has(uuid)
+
+    simulate(scenario())
+
+
+def test_what_has_left_is_not_given_up_while_its_target_does_not_say_that_it_came() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            await cluster.run(create("web1", SOURCE))
+            uuid = InstanceId(cluster.config.instance("web1").uuid)
+            guests = cluster.machines[TARGET].guests
+
+            class HangsAtTheEnd(Fault):
+                async def going(self, trip: Trip) -> None:
+                    if trip.call.name == "instances.ensure_resumed":
+                        guests.hang(uuid)
+
+            cluster.network.faults.append(HangsAtTheEnd())
+            with pytest.raises(Stuck):
+                await cluster.run(MigrateInstance(instance_name=WEB1, target_node=TARGET))
+            cluster.network.faults.clear()
+            with pytest.raises(Conflict, match="has left for gamma, whose process does not say"):
+                await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
+            guests.wake(uuid)
+            await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
+            assert guests.lives(uuid)
+            assert cluster.config.instance("web1").maybe_on == ()
 
     simulate(scenario())
 

@@ -62,7 +62,8 @@ def decide(instance: Instance, found: Sequence[Found]) -> Whereabouts:
     its disks, and worth nothing.
 
     Raises:
-        Conflict: it runs on several nodes, or a node does not know whether it does.
+        Conflict: it runs on several nodes, or a node does not know whether it does, or whether it
+            has come.
     """
     running = [node for node, guest in found if guest.state.is_alive]
     if len(running) > 1:
@@ -74,6 +75,8 @@ def decide(instance: Instance, found: Sequence[Found]) -> Whereabouts:
     for node, guest in found:
         check_answers(guest, instance, node)
     came = None if running else _has_come(found)
+    if not running and not came:
+        _check_not_coming(instance, found)
     where = running[0] if running else came.node if came else None
     return Whereabouts(
         node=where.uuid if where else instance.primary_node,
@@ -100,9 +103,30 @@ def _find_sender(instance: Instance, where: Node | None, found: Sequence[Found])
 
 def _has_come(found: Sequence[Found]) -> Found | None:
     """Return where it has come, as a whole and for good, and waits to be told to run."""
+    return next((each for each in _sent_to(found) if each.guest.arrived), None)
+
+
+def _check_not_coming(instance: Instance, found: Sequence[Found]) -> None:
+    """Refuse to give up what has left for a node that does not say that it is there.
+
+    Raises:
+        Conflict: names the node.
+    """
+    for node, _ in _sent_to(found):
+        raise Conflict(
+            f"{instance.name} has left for {node.name}, whose process does not say that it has "
+            "come: it may go on there. Try again in a while, or give it up with “gnt-instance "
+            f"shutdown --force {instance.name}”.",
+            instance=instance.name,
+            node=node.name,
+        )
+
+
+def _sent_to(found: Sequence[Found]) -> list[Found]:
+    """Return what waits to be told to run, of that for which another node has let go of it."""
     left = {guest.move for _, guest in found if guest.state is GuestState.MIGRATED} - {""}
-    came = (each for each in found if each.guest.state is GuestState.INCOMING)
-    return next((each for each in came if each.guest.arrived and each.guest.move in left), None)
+    waits = (each for each in found if each.guest.state is GuestState.INCOMING)
+    return [each for each in waits if each.guest.move in left]
 
 
 def lost(instance: InstanceName, source: str, target: str) -> Conflict:
