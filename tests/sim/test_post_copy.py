@@ -174,6 +174,31 @@ def test_what_its_dead_source_has_lost_is_ended_and_started_anew() -> None:
     simulate(scenario())
 
 
+def test_half_of_a_guest_is_not_asked_to_power_off_before_the_rest_has_come() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            uuid = await _cut_in_half(cluster, mirrored("web1", SOURCE, TARGET))
+            with pytest.raises(Conflict, match=r"on two nodes still.*--cleanup web1"):
+                await cluster.run(ShutDownInstance(instance_name=WEB1))
+            await cluster.run(CLEANUP)
+            await _counts(cluster, TARGET, uuid)
+            await cluster.run(ShutDownInstance(instance_name=WEB1))
+            assert not any(machine.guests.has(uuid) for machine in cluster.machines.values())
+
+    simulate(scenario())
+
+
+def test_half_of_a_guest_is_ended_on_both_nodes_by_force() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            uuid = await _cut_in_half(cluster, mirrored("web1", SOURCE, TARGET))
+            await cluster.run(ShutDownInstance(instance_name=WEB1, force=True))
+            assert not any(machine.guests.has(uuid) for machine in cluster.machines.values())
+            assert cluster.config.instance("web1").maybe_on == ()
+
+    simulate(scenario())
+
+
 ALIVE, UNKNOWN, MIGRATED = GuestState.RUNNING, GuestState.UNKNOWN, GuestState.MIGRATED
 NONE, COMES, CUT = Rest.NONE, Rest.COMES, Rest.CUT
 
@@ -217,6 +242,20 @@ def _told(what: tuple[GuestState, Rest] | None) -> GuestReport | None:
 async def _begin(cluster: SimulatedCluster, order: CreateInstance | None = None) -> InstanceId:
     await cluster.run(replace(order or create("web1", SOURCE), hvparams=BY_POST_COPY))
     return InstanceId(cluster.config.instance("web1").uuid)
+
+
+async def _cut_in_half(
+    cluster: SimulatedCluster, order: CreateInstance | None = None
+) -> InstanceId:
+    """Leave web1 running on the target without a part of its memory; the network is back."""
+    uuid = await _begin(cluster, order)
+    number = await cluster.submit(MOVE)
+    await reaches(cluster, SOURCE, number, Phase.DONE)
+    await cluster.settle(0.5)
+    cluster.cut(SOURCE, TARGET)
+    assert (await cluster.finished(number)).status is Status.ERROR
+    cluster.heal()
+    return uuid
 
 
 async def _counts(cluster: SimulatedCluster, node: str, uuid: InstanceId) -> None:

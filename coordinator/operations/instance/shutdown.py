@@ -73,6 +73,8 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
         if not out_of_reach:
             check_online(node)
         found = None if out_of_reach else await find_guest(cluster, instance, node)
+        if not self.force:
+            _check_whole(instance, found)
         was_running = may_run(found)
         if self._by_user:
             _check_turned_off(config, instance, found)
@@ -130,6 +132,21 @@ def _mark_down(plan: StopPlan) -> Iterator[Step]:
     else:
         yield from mark(
             plan.instance, plan.guest.name, plan.now, before=plan.before, after=AdminState.DOWN
+        )
+
+
+def _check_whole(instance: Instance, found: GuestReport | None) -> None:
+    """Refuse to ask half of a guest to power off: it may need the other half for that.
+
+    Raises:
+        Conflict: says how it becomes whole, and how it is ended as it is.
+    """
+    if found is not None and found.rest:
+        raise Conflict(
+            f"The memory of {instance.name} is on two nodes still, and it may need all of it to "
+            f"power off. “gnt-instance migrate --cleanup {instance.name}” sees the rest come; "
+            f"“gnt-instance shutdown --force {instance.name}” ends it as it is.",
+            instance=instance.name,
         )
 
 
