@@ -17,6 +17,7 @@ from common.noderpc.instances import GuestReport, GuestState, Rest
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.reboot import RebootInstance
 from coordinator.operations.instance.rest_of_memory import Course, course_of
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
@@ -184,6 +185,20 @@ def test_half_of_a_guest_is_not_asked_to_power_off_before_the_rest_has_come() ->
             await _counts(cluster, TARGET, uuid)
             await cluster.run(ShutDownInstance(instance_name=WEB1))
             assert not any(machine.guests.has(uuid) for machine in cluster.machines.values())
+
+    simulate(scenario())
+
+
+def test_half_of_a_guest_is_not_stopped_to_be_booted_anew() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            uuid = await _cut_in_half(cluster, mirrored("web1", SOURCE, TARGET))
+            with pytest.raises(Conflict, match="may be on beta or gamma"):
+                await cluster.run(RebootInstance(instance_name=WEB1))
+            await cluster.run(CLEANUP)
+            await _counts(cluster, TARGET, uuid)
+            await cluster.run(RebootInstance(instance_name=WEB1))
+            await _counts(cluster, TARGET, uuid)
 
     simulate(scenario())
 

@@ -17,7 +17,7 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
 from coordinator.operations.instance.second_copy import check_good_copy, find_cast
-from coordinator.operations.instance.whereabouts import others
+from coordinator.operations.instance.whereabouts import check_settled, others
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.fit import take_memory
@@ -103,6 +103,8 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
             )
         if not was_running:
             await check_not_elsewhere(cluster, instance, node)
+        elif not soft:
+            check_settled(cluster, instance)
         guest, without = present_guest(config, instance), self.ignore_secondaries or soft
         cast = await find_cast(cluster, instance, node, guest, without=without)
         if not was_running:
