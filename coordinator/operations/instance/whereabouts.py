@@ -65,68 +65,64 @@ def decide(instance: Instance, found: Sequence[Found]) -> Whereabouts:
         Conflict: it runs on several nodes, or a node does not know whether it does, or whether it
             has come.
     """
-    running = [node for node, guest in found if guest.state.is_alive]
+    running = [each for each in found if each.guest.state.is_alive]
     if len(running) > 1:
+        names = [node.name for node, _ in running]
         raise Conflict(
-            f"{instance.name} runs on {' and '.join(node.name for node in running)} at once, and "
-            "its disks are in danger: kill all but one of its processes by hand, now.",
-            nodes=[node.name for node in running],
+            f"{instance.name} runs on {' and '.join(names)} at once, and its disks are in danger: "
+            "kill all but one of its processes by hand, now.",
+            nodes=names,
         )
     for node, guest in found:
         check_answers(guest, instance, node)
-    came = None if running else _has_come(found)
-    if not running and not came:
-        _check_not_coming(instance, found)
-    where = running[0] if running else came.node if came else None
+    came = None if running else _find_come(instance, found)
+    where = running[0] if running else came
     return Whereabouts(
-        node=where.uuid if where else instance.primary_node,
+        node=where.node.uuid if where else instance.primary_node,
         runs=bool(running),
         resume=TaskId(came.guest.move) if came else None,
-        shells=tuple(each.node.ref for each in found if each.node != where),
-        sends=_find_sender(instance, running[0] if running else None, found),
+        shells=tuple(each.node.ref for each in found if each != where),
+        sends=_find_sender(instance, where, found),
     )
 
 
-def _find_sender(instance: Instance, where: Node | None, found: Sequence[Found]) -> NodeRef | None:
+def _find_come(instance: Instance, found: Sequence[Found]) -> Found | None:
+    """Return where it has come, as a whole and for good, and waits to be told to run.
+
+    Raises:
+        Conflict: it has left for a node that does not say so.
+    """
+    left = {guest.move for _, guest in found if guest.state is GuestState.MIGRATED} - {""}
+    waits = (each for each in found if each.guest.state is GuestState.INCOMING)
+    sent = [each for each in waits if each.guest.move in left]
+    came = next((each for each in sent if each.guest.arrived), None)
+    if sent and not came:
+        node = sent[0].node.name
+        raise Conflict(
+            f"{instance.name} has left for {node}, whose process does not say that it has come: it "
+            "may go on there. Try again in a while, or give it up with “gnt-instance shutdown "
+            f"--force {instance.name}”.",
+            instance=instance.name,
+            node=node,
+        )
+    return came
+
+
+def _find_sender(instance: Instance, where: Found | None, found: Sequence[Found]) -> NodeRef | None:
     """Return the node that has a part of its memory, since it has moved by post-copy.
+
+    Where it runs it is told late that the other node is dead.
 
     Raises:
         Conflict: it lacks a part, which no node has.
     """
-    for node, guest in found:
-        if guest.state is GuestState.MIGRATED and guest.rest:
-            return node.ref
-    if any(node == where and guest.rest is Rest.CUT for node, guest in found):
-        raise lost(instance.name, "another node", where.name if where else "")
-    return None
-
-
-def _has_come(found: Sequence[Found]) -> Found | None:
-    """Return where it has come, as a whole and for good, and waits to be told to run."""
-    return next((each for each in _sent_to(found) if each.guest.arrived), None)
-
-
-def _check_not_coming(instance: Instance, found: Sequence[Found]) -> None:
-    """Refuse to give up what has left for a node that does not say that it is there.
-
-    Raises:
-        Conflict: names the node.
-    """
-    for node, _ in _sent_to(found):
-        raise Conflict(
-            f"{instance.name} has left for {node.name}, whose process does not say that it has "
-            "come: it may go on there. Try again in a while, or give it up with “gnt-instance "
-            f"shutdown --force {instance.name}”.",
-            instance=instance.name,
-            node=node.name,
-        )
-
-
-def _sent_to(found: Sequence[Found]) -> list[Found]:
-    """Return what waits to be told to run, of that for which another node has let go of it."""
-    left = {guest.move for _, guest in found if guest.state is GuestState.MIGRATED} - {""}
-    waits = (each for each in found if each.guest.state is GuestState.INCOMING)
-    return [each for each in waits if each.guest.move in left]
+    left = [each for each in found if each.guest.state is GuestState.MIGRATED]
+    sends = next((node.ref for node, guest in left if guest.rest), None)
+    if where and where.guest.rest and not sends:
+        if where.guest.rest is Rest.CUT or not left:
+            raise lost(instance.name, "another node", where.node.name)
+        return left[0].node.ref  # in its last moment, or ended: which of them shows there soon
+    return sends
 
 
 def lost(instance: InstanceName, source: str, target: str) -> Conflict:

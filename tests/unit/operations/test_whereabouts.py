@@ -7,7 +7,7 @@ from common.model.instance import Instance
 from common.model.node import Node, NodeRef
 from common.model.template import DiskTemplate
 from common.names import GroupId, InstanceId, InstanceName, MiB, NodeId, NodeName, TaskId
-from common.noderpc.instances import GuestReport, GuestState
+from common.noderpc.instances import GuestReport, GuestState, Rest
 from coordinator.operations.instance.whereabouts import Found, Whereabouts, decide
 
 WEB1 = Instance(
@@ -17,12 +17,20 @@ WEB1 = Instance(
 )  # fmt: skip
 
 
-def on(node: str, state: GuestState, move: str = "", *, arrived: bool = False) -> Found:
+def on(
+    node: str,
+    state: GuestState,
+    move: str = "",
+    *,
+    arrived: bool = False,
+    rest: Rest = Rest.NONE,
+) -> Found:
     return Found(
         Node(uuid=NodeId(node), name=NodeName(node), group=GroupId("g"), primary_ip="192.0.2.1"),
         GuestReport(
             id=WEB1.uuid, name=WEB1.name, state=state, memory=MiB(1), vcpus=1,
-            move=move, arrived=arrived, silent_s=9.0 if state is GuestState.UNKNOWN else 0.0,
+            move=move, arrived=arrived, rest=rest,
+            silent_s=9.0 if state is GuestState.UNKNOWN else 0.0,
         ),
     )  # fmt: skip
 
@@ -37,6 +45,7 @@ def nowhere(*shells: str) -> Whereabouts:
 
 RUNNING, PAUSED, INCOMING = GuestState.RUNNING, GuestState.PAUSED, GuestState.INCOMING
 MIGRATED, STOPPED, UNKNOWN = GuestState.MIGRATED, GuestState.STOPPED, GuestState.UNKNOWN
+COMES, CUT = Rest.COMES, Rest.CUT
 
 
 @pytest.mark.parametrize(
@@ -62,6 +71,38 @@ def test_guest_that_came_goes_on_only_if_its_source_says_that_it_left_by_this_mo
     found: tuple[Found, ...], where: Whereabouts
 ) -> None:
     assert decide(WEB1, found) == where
+
+
+def in_two(source: str, target: str) -> Whereabouts:
+    return Whereabouts(
+        NodeId(target), runs=True, resume=None, shells=refs(source), sends=refs(source)[0]
+    )
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        (on("alpha", MIGRATED, "m1", rest=COMES), on("beta", RUNNING, "m1", rest=COMES)),
+        (on("alpha", MIGRATED, "m1", rest=CUT), on("beta", RUNNING, "m1", rest=CUT)),
+        (on("alpha", MIGRATED, "m1", rest=CUT), on("beta", RUNNING, "m1")),
+        (on("alpha", MIGRATED, "m1"), on("beta", RUNNING, "m1", rest=COMES)),
+    ],
+)  # fmt: skip
+def test_what_another_node_may_have_of_its_memory_is_seen_to(found: tuple[Found, ...]) -> None:
+    assert decide(WEB1, found) == in_two("alpha", "beta")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        (on("alpha", MIGRATED, "m1"), on("beta", RUNNING, "m1", rest=CUT)),
+        (on("beta", RUNNING, "m1", rest=CUT),),
+        (on("beta", RUNNING, "m1", rest=COMES),),  # which it says until it misses something
+    ],
+)
+def test_guest_that_lacks_what_no_node_has_is_not_settled(found: tuple[Found, ...]) -> None:
+    with pytest.raises(Conflict, match="lacks a part of its memory on beta"):
+        decide(WEB1, found)
 
 
 @pytest.mark.parametrize(
