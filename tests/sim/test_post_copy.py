@@ -139,19 +139,37 @@ def test_no_half_is_given_up_and_no_cancel_obeyed_while_the_line_is_cut() -> Non
     simulate(scenario())
 
 
-def test_what_its_dead_target_has_lost_is_started_where_half_of_it_is() -> None:
+ANY_DISKS = pytest.mark.parametrize(
+    "order", [create("web1", SOURCE), mirrored("web1", SOURCE, TARGET)], ids=["shared", "mirrored"]
+)
+
+
+@ANY_DISKS
+def test_what_its_dead_target_has_lost_is_started_where_half_of_it_is(
+    order: CreateInstance,
+) -> None:
     async def scenario() -> None:
         async with simulated_cluster(3, seed=seeds()[0]) as cluster:
-            uuid = await _begin(cluster, mirrored("web1", SOURCE, TARGET))
-            number = await cluster.submit(MOVE)
-            await reaches(cluster, SOURCE, number, Phase.DONE)
-            await cluster.settle(0.5)
-            await cluster.lose_power(TARGET)
-            assert (await cluster.finished(number)).status is Status.ERROR
-            await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
-            await cluster.run(FailOverInstance(instance_name=WEB1))
+            uuid = await _lose_target(cluster, order)
+            await cluster.run(FailOverInstance(instance_name=WEB1, target_node=SOURCE))
             await _counts(cluster, SOURCE, uuid)
             assert cluster.config.instance("web1").maybe_on == ()
+
+    simulate(scenario())
+
+
+@ANY_DISKS
+def test_what_its_dead_target_has_lost_is_started_anywhere_once_settled(
+    order: CreateInstance,
+) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            uuid = await _lose_target(cluster, order)
+            await cluster.run(CLEANUP)
+            assert cluster.config.instance("web1").maybe_on == ()
+            assert not cluster.machines[SOURCE].guests.has(uuid)
+            await cluster.run(FailOverInstance(instance_name=WEB1, target_node="alpha"))
+            await _counts(cluster, "alpha", uuid)
 
     simulate(scenario())
 
@@ -270,6 +288,18 @@ async def _cut_in_half(
     cluster.cut(SOURCE, TARGET)
     assert (await cluster.finished(number)).status is Status.ERROR
     cluster.heal()
+    return uuid
+
+
+async def _lose_target(cluster: SimulatedCluster, order: CreateInstance) -> InstanceId:
+    """Leave a part of its memory on the source, and nothing of web1 anywhere else."""
+    uuid = await _begin(cluster, order)
+    number = await cluster.submit(MOVE)
+    await reaches(cluster, SOURCE, number, Phase.DONE)
+    await cluster.settle(0.5)
+    await cluster.lose_power(TARGET)
+    assert (await cluster.finished(number)).status is Status.ERROR
+    await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
     return uuid
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from common.model.instance import Instance
-from common.model.node import NodeRef
+from common.model.node import Node, NodeRef
 from common.noderpc.instances import Instances
+from coordinator.disks.holding import Handover
+from coordinator.disks.kind import DiskKind
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.rest_of_memory import see_rest_come
@@ -20,24 +22,29 @@ from coordinator.state.config import Config
 async def plan_cleanup(cluster: Cluster, instance: Instance) -> MigratePlan:
     found = await find_whereabouts(cluster, instance)
     node, kind = cluster.config.nodes[found.node], kind_of(instance.disk_template)
-    runs = found.runs or found.resume is not None
     elsewhere = _elsewhere(cluster.config, instance, node.ref)
+    runs = found.runs or found.resume is not None
     return MigratePlan(
         instance=instance.uuid,
         source=node.ref,
         target=node.ref,
         target_host="",
         guest=present_guest(cluster.config, instance),
-        leave=(
-            kind.after_move(node.ref, elsewhere)
-            if runs
-            else kind.after_stop([node.ref, *elsewhere])
-        ),
+        leave=kind.after_move(node.ref, elsewhere) if runs else _let_go(kind, node, elsewhere),
         shells=found.shells,
         runs=found.runs,
         resume=found.resume,
         sends=found.sends,
         now=cluster.now(),
+    )
+
+
+def _let_go(kind: DiskKind, home: Node, elsewhere: list[NodeRef]) -> Handover:
+    if not home.offline:
+        return kind.after_stop([home.ref, *elsewhere])
+    # It cannot let go of anything, and what ran there is going to be failed over.
+    return Handover(
+        do=tuple(each for node in elsewhere for each in kind.before_failover([node]).do)
     )
 
 
@@ -73,11 +80,8 @@ def settle(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
             f"have {plan.guest.name} run on {plan.source}, where it has come",
             lambda: instances.ensure_resumed(instance=guest, move=move),
         )
-    if sends := plan.sends:  # to where it runs; what runs nowhere needs it no more
-        yield act(
-            f"see to what {sends} has of the memory of {plan.guest.name}",
-            lambda: see_rest_come(cluster, plan.guest, source=sends, target=plan.source),
-        )
+    if sends := plan.sends:
+        yield _see_to_half(cluster, plan, sends)
     for node in plan.shells:
         yield clear_away(cluster, plan, node)
     yield from leave_disks(cluster, plan.guest, plan.source, plan.leave)
@@ -85,4 +89,18 @@ def settle(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
         f"record that {plan.guest.name} is on {plan.source}",
         set_primary(plan.instance, plan.source.uuid, plan.now),
         point_of_no_return=True,
+    )
+
+
+def _see_to_half(cluster: Cluster, plan: MigratePlan, sends: NodeRef) -> Step:
+    """See a part of its memory come to where it runs; what runs nowhere needs it no more."""
+    if plan.runs or plan.resume:
+        return act(
+            f"see what {sends} has of the memory of {plan.guest.name} come to {plan.source}",
+            lambda: see_rest_come(cluster, plan.guest, source=sends, target=plan.source),
+        )
+    half = cluster.call(Instances, sends)
+    return act(
+        f"end what {sends} has of the memory of {plan.guest.name}, the rest of which is lost",
+        lambda: half.ensure_gone(instance=plan.guest.id),
     )
