@@ -13,6 +13,7 @@ from common.names import TaskId
 from common.noderpc.instances import GuestState, Reception, Rest
 from noded.hypervisor.kvm import launch, migration
 from noded.hypervisor.kvm.accelerator import Accelerators
+from noded.hypervisor.kvm.home import Home
 from tests.support.hypervisors import (
     ADDRESSES,
     MOVE,
@@ -229,5 +230,28 @@ def test_guest_whose_line_breaks_before_the_switch_stays(by_post_copy: None) -> 
             with pytest.raises(NodeFailure, match="it goes on here"):
                 await task
         await goes_on(rig, "alpha")
+
+    run_kvm(scenario)
+
+
+def test_guest_loses_nothing_by_a_full_disk_on_which_its_leaving_should_be_written(
+    by_post_copy: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Home) -> None:
+        raise NodeFailure("No space left on device.")
+
+    async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        reception = await receive(rig, parameters=how(rig))
+        with monkeypatch.context() as patch:
+            patch.setattr(Home, "mark_left", fails)
+            with pytest.raises(NodeFailure, match="No space"):
+                await send(rig, reception, parameters=how(rig))
+        await send(rig, reception, parameters=how(rig))
+        await rig.nodes["beta"].ensure_resumed(WEB1, MOVE)
+        assert await rest_on(rig, "beta") is Rest.COMES
+        await both_are(rig, Rest.NONE)
+        await goes_on(rig, "beta")
 
     run_kvm(scenario)

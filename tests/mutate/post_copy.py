@@ -40,7 +40,8 @@ BY_POST_COPY = (
     Fault(
         "line cut behind it", "the rest of a guest's memory follows on the line of its move",
         "noded/hypervisor/kvm/migration.py",
-        "    if not home.has_left:\n        cut(line)\n", "    cut(line)\n",
+        "    if not (home.has_left or home.has_begun_post_copy):\n        cut(line)\n",
+        "    cut(line)\n",
         (REAL,),
     ),
     Fault(

@@ -65,7 +65,7 @@ async def send(
         else:
             # Ours to the end: if QEMU waits for a peer that is silent, we can wake it up.
             connection = stack.enter_context(await _connect(name, line))
-            stack.callback(_cut_unless_left, home, connection)
+            stack.callback(_cut_unless_switched, home, connection)
             async with monitor(home.qmp_socket, name) as session:
                 await _begin(session, home, name, move, manner, line, connection)
         try:
@@ -216,9 +216,12 @@ async def _begin_post_copy(home: Home, name: str) -> None:
             await session.ask("migrate-start-postcopy")
 
 
-def _cut_unless_left(home: Home, line: socket.socket) -> None:
-    """Break a connection that QEMU may still wait for, and leave alone what the guest needs."""
-    if not home.has_left:
+def _cut_unless_switched(home: Home, line: socket.socket) -> None:
+    """Break a connection that QEMU may still wait for, and leave alone what the guest needs.
+
+    It may need that before anybody knows that it has left: QEMU switches by itself, once told.
+    """
+    if not (home.has_left or home.has_begun_post_copy):
         cut(line)
 
 
