@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
@@ -234,6 +235,33 @@ def test_guest_whose_line_breaks_before_the_switch_stays(by_post_copy: None) -> 
     run_kvm(scenario)
 
 
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_guest_whose_noded_is_killed_at_the_switch_is_switched_by_the_next(
+    by_post_copy: None, monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
+) -> None:
+    async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+        reception = await receive(rig, parameters=how(rig))
+        with monkeypatch.context() as patch:
+            patch.setattr(Home, "begin_post_copy", _dying_after(Home.begin_post_copy))
+            with pytest.raises(NodeFailure, match="dies here"):
+                await send(rig, reception, parameters=how(rig))
+        await rig.restart_noded("alpha")
+        alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
+        assert await state_of(alpha) is GuestState.RUNNING
+        if is_cancelled:
+            with pytest.raises(Conflict, match="has left"):
+                await alpha.ensure_not_migrating(WEB1)
+        else:
+            await send(rig, reception, parameters=how(rig))
+        assert await rest_on(rig, "alpha") is Rest.COMES
+        await beta.ensure_resumed(WEB1, MOVE)
+        await goes_on(rig, "beta")
+
+    run_kvm(scenario)
+
+
 def test_guest_loses_nothing_by_a_full_disk_on_which_its_leaving_should_be_written(
     by_post_copy: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,3 +283,11 @@ def test_guest_loses_nothing_by_a_full_disk_on_which_its_leaving_should_be_writt
         await goes_on(rig, "beta")
 
     run_kvm(scenario)
+
+
+def _dying_after(step: Callable[[Home], None]) -> Callable[[Home], None]:
+    def step_and_die(home: Home) -> None:
+        step(home)
+        raise NodeFailure("noded dies here")
+
+    return step_and_die

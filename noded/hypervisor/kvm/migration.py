@@ -87,7 +87,8 @@ async def cancel(home: Home, name: str, line: socket.socket | None = None) -> No
     """End a transfer that goes on, and have the guest run here.
 
     Without its connection, ``line``, whoever follows the transfer cuts that. One that is about to
-    switch to post-copy is not ended: QEMU would throw away what the target may run with.
+    switch to post-copy is not ended: QEMU would throw away what the target may run with. It is
+    told to switch instead, since whoever was about to tell it may have died on the way.
 
     Raises:
         Conflict: its memory has left.
@@ -95,8 +96,8 @@ async def cancel(home: Home, name: str, line: socket.socket | None = None) -> No
     """
     async with monitor(home.qmp_socket, name) as session:
         is_ended = not home.has_begun_post_copy
-        if is_ended and (await progress_of(session)).state is Transfer.ACTIVE:
-            await session.ask("migrate_cancel")
+        if (await progress_of(session)).state is Transfer.ACTIVE:
+            await session.ask("migrate_cancel" if is_ended else "migrate-start-postcopy")
     if line is not None and is_ended:
         cut(line)
     try:
@@ -181,7 +182,7 @@ async def _follow(
     """Watch a transfer until the guest has left, or does not; cancel one that stands still."""
     loop = asyncio.get_running_loop()
     sent, moved_at = -1, loop.time()
-    was_cancelled = False
+    was_cancelled = is_switching = False
     while True:
         # A session for each look: others, who may want to cancel, get their turn between.
         now = await _look(home, name)
@@ -191,8 +192,10 @@ async def _follow(
         if now.cancelling and line is not None:
             # QEMU itself breaks none before the handshake is over; that we do it is no error.
             cut(line)
-        if manner.is_post_copy and now.rounds >= PASSES and not home.has_begun_post_copy:
-            await _begin_post_copy(home, name)
+        if manner.is_post_copy and now.rounds >= PASSES and not is_switching:
+            # By our own word, not by what is written down: that comes before QEMU is told, and a
+            # noded may have been killed in between.
+            is_switching = await _begin_post_copy(home, name)
         if now.sent != sent:
             sent, moved_at = now.sent, loop.time()
         elif loop.time() - moved_at > STALLED_AFTER_S:
@@ -207,13 +210,18 @@ async def _follow(
         await (news.news(LOOK_EVERY_S) if news else asyncio.sleep(LOOK_EVERY_S))
 
 
-async def _begin_post_copy(home: Home, name: str) -> None:
-    """Have the guest go on elsewhere, unless its transfer was cancelled meanwhile."""
+async def _begin_post_copy(home: Home, name: str) -> bool:
+    """Have the guest go on elsewhere, unless its transfer was cancelled meanwhile; tell if it was.
+
+    It may be repeated.
+    """
     async with monitor(home.qmp_socket, name) as session:
         now = await progress_of(session)
-        if now.state is Transfer.ACTIVE and not now.cancelling:
-            home.begin_post_copy()
-            await session.ask("migrate-start-postcopy")
+        if now.state is not Transfer.ACTIVE or now.cancelling:
+            return False
+        home.begin_post_copy()
+        await session.ask("migrate-start-postcopy")
+        return True
 
 
 def _cut_unless_switched(home: Home, line: socket.socket) -> None:
