@@ -1,5 +1,6 @@
 """A guest's TPM: Debian's swtpm behind a real QEMU, with its state on a disk of the instance."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -11,13 +12,15 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.model.disk import Mode, Qcow2Backing
+from common.model.kvm_words import Accelerator
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec, GuestState
 from noded.hypervisor.kvm import tpm
+from noded.hypervisor.kvm.home import Record
 from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.tpm_commands import PROGRAM
 from noded.hypervisor.kvm.user import ROOT
-from noded.system.process import Process
+from noded.system.process import Process, start
 from tests.support.hypervisors import (
     MOVE,
     WEB1,
@@ -31,6 +34,7 @@ from tests.support.hypervisors import (
 )
 
 MAGIC = b"nilmptws"  # with which a state begins; of swtpm 0.7
+USER = 70_000  # of a guest
 SMALLEST = 1000  # bytes of a state that was written
 
 pytestmark = [
@@ -88,6 +92,25 @@ def loops(rig: KvmRig) -> Iterator[str]:
         name = backing.read_text().strip()
         if name.startswith(str(rig.root)):
             yield name
+
+
+def left_alone(rig: KvmRig) -> Process:
+    """Start a TPM as noded does, which is killed then: it has no QEMU, and no line to one."""
+    home, guest = rig.home("alpha"), trusted(rig)
+    home.prepare(
+        Record(
+            id=guest.id, name=guest.name, memory=guest.memory, vcpus=guest.vcpus, nics=(),
+            accelerator=Accelerator.TCG,
+        )
+    )  # fmt: skip
+    with contextlib.ExitStack() as ours:
+
+        def keep(descriptor: int) -> int:
+            ours.callback(os.close, descriptor)
+            return descriptor
+
+        made = tpm.prepare(home, USER, guest.disks[1], rig.opening["alpha"], keep)
+        return start(made.command, home.tpm_log, made.handed)
 
 
 def test_a_guest_finds_the_same_tpm_at_each_start_and_wherever_it_moves() -> None:
@@ -187,6 +210,35 @@ def test_a_tpm_that_hangs_is_gone_with_its_guest_all_the_same() -> None:
             found.signal(signal.SIGSTOP)
             await rig.nodes["alpha"].ensure_gone(WEB1)
             assert found.has_ended
+
+    run_kvm(scenario)
+
+
+def test_a_guest_that_starts_again_has_one_tpm_though_the_last_one_hangs() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        await rig.nodes["alpha"].ensure_running(trusted(rig), ())
+        await goes_on(rig, "alpha")
+        old = emulator(rig)
+        assert old is not None
+        with old:
+            old.signal(signal.SIGSTOP)
+            rig.crash("alpha")
+            await rig.nodes["alpha"].ensure_running(trusted(rig), ())
+            assert old.has_ended
+        await goes_on(rig, "alpha")
+
+    run_kvm(scenario)
+
+
+def test_a_tpm_of_a_start_that_noded_did_not_outlive_is_gone_at_the_next_start() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        home = rig.home("alpha")
+        with left_alone(rig) as old:
+            assert not home.tpm_pid.exists()  # so nobody has written down which it is
+            await rig.nodes["alpha"].ensure_running(trusted(rig), ())
+            assert old.has_ended
+        await goes_on(rig, "alpha")
+        assert not has_none(rig)
 
     run_kvm(scenario)
 

@@ -42,7 +42,8 @@ async def let_end(home: Home) -> None:
 
 async def clear(home: Home) -> None:
     """Kill what runs and forget the guest."""
-    # Its TPM ends when QEMU does; but what has the disk open until then has to be gone as well.
+    # Its TPM has the disk open, and does not always end with QEMU: one that QEMU has not been
+    # joined with yet does not notice, nor does one that hangs.
     for find in (home.process, home.tpm_process):
         if found := find():
             with found:

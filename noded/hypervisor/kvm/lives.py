@@ -52,6 +52,7 @@ class Lives:
                         await self._standstill.go_on_now(home)
                         await _write_again(home)
                 case GuestState.STOPPED | None:
+                    await self.clear(home)  # without its QEMU, a TPM of it can be left
                     await self.start(home, guest, taps, paused=paused)
                 case GuestState.INCOMING | GuestState.MIGRATED | GuestState.UNKNOWN as state:
                     raise Conflict(

@@ -1,6 +1,8 @@
 """A guest's TPM: the disk on which it keeps its state, and the process that is it.
 
-It ends when its QEMU does, however that ends, as the line between the two is closed then.
+It ends by itself when its QEMU does, however that ends, once QEMU has come up: what swtpm watches
+is a second line, which QEMU gives it by the first. Any other that is left has to be killed, so
+whoever starts a guest clears away first.
 """
 
 import os
