@@ -163,6 +163,8 @@ class Home(Marks):
 
     def tpm_process(self) -> Process | None:
         """Return the guest's TPM, if it runs; to be closed by the caller."""
+        if not self.tpm.exists():  # made before a TPM is started, so this guest has none
+            return None
         return process.find_tpm(self.tpm_pid, str(self.tpm))
 
     @property
