@@ -56,6 +56,34 @@ def test_the_disk_of_a_tpm_goes_with_its_instance_and_cannot_be_taken_away() -> 
     simulate(scenario())
 
 
+def test_no_other_disk_gets_the_name_of_a_tpms() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.run(WITH_TPM)
+            added = disk("add", size="4M", name="state")
+            for change in (added, disk("modify", 0, name="state")):
+                with pytest.raises(InvalidRequest, match="two of its disks have this name"):
+                    await cluster.run(ModifyInstance(instance_name=WEB1, disks=(change,)))
+            await cluster.run(MigrateInstance(instance_name=WEB1, target_node="gamma"))
+            assert told(cluster, "gamma") == state(cluster)
+
+    simulate(scenario())
+
+
+def test_a_tpm_is_given_none_of_two_disks_of_one_name() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            twins = (DiskRequest(size="64M", name="state"), DiskRequest(size="4M", name="state"))
+            with pytest.raises(InvalidRequest, match="two of its disks have this name"):
+                await cluster.run(replace(WITH_TPM, disks=twins))
+            await cluster.run(replace(WITH_TPM, disks=twins, hvparams={}))
+            with pytest.raises(InvalidRequest, match="two of its disks have this name"):
+                await cluster.run(ModifyInstance(instance_name=WEB1, hvparams=TPM))
+            await cluster.run(ModifyInstance(instance_name=WEB1, hvparams={"tpm": state(cluster)}))
+
+    simulate(scenario())
+
+
 def test_a_guest_moves_with_the_tpm_that_it_has_and_with_no_other() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
