@@ -97,19 +97,18 @@ def loops(rig: KvmRig) -> Iterator[str]:
 def left_alone(rig: KvmRig) -> Process:
     """Start a TPM as noded does, which is killed then: it has no QEMU, and no line to one."""
     home, guest = rig.home("alpha"), trusted(rig)
-    home.prepare(
-        Record(
-            id=guest.id, name=guest.name, memory=guest.memory, vcpus=guest.vcpus, nics=(),
-            accelerator=Accelerator.TCG,
-        )
+    record = Record(
+        id=guest.id, name=guest.name, memory=guest.memory, vcpus=guest.vcpus, nics=(),
+        accelerator=Accelerator.TCG, user=USER,
     )  # fmt: skip
+    home.prepare(record)
     with contextlib.ExitStack() as ours:
 
         def keep(descriptor: int) -> int:
             ours.callback(os.close, descriptor)
             return descriptor
 
-        made = tpm.prepare(home, USER, guest.disks[1], rig.opening["alpha"], keep)
+        made = tpm.prepare(home, record, guest.disks[1], rig.opening["alpha"], keep)
         return start(made.command, home.tpm_log, made.handed)
 
 
@@ -283,6 +282,24 @@ def test_what_a_tpm_cannot_have_is_refused_and_leaves_nothing(
         assert await alpha.guests() == ()
         assert list(loops(rig)) == []
         await alpha.ensure_running(trusted(rig), ())
+        await goes_on(rig, "alpha")
+
+    run_kvm(scenario)
+
+
+@pytest.mark.parametrize("place", [0, 1080, 64 << 10])  # where file systems tell what they are
+def test_a_disk_that_holds_something_else_is_not_overwritten(place: int) -> None:
+    async def scenario(rig: KvmRig) -> None:
+        alpha, guest, file = rig.nodes["alpha"], trusted(rig), rig.root / "1.img"
+        with file.open("r+b") as disk:
+            os.pwrite(disk.fileno(), b"\x53\xef", place)
+        before = file.read_bytes()
+        with pytest.raises(InvalidRequest, match=r"web1 cannot be started here: .*would overwrite"):
+            await alpha.ensure_running(guest, ())
+        assert file.read_bytes() == before
+        assert list(loops(rig)) == []
+        file.write_bytes(bytes(len(before)))
+        await alpha.ensure_running(guest, ())
         await goes_on(rig, "alpha")
 
     run_kvm(scenario)

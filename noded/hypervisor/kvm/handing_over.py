@@ -92,7 +92,7 @@ def hand_over(
 
     rules, parameters = resources.read_rules(), parameters_of(guest)
     state = find_state(guest, parameters)
-    tpm = prepare(home, record.user, state, resources.open_disk, keep) if state else None
+    tpm = prepare(home, record, state, resources.open_disk, keep) if state else None
     guest = with_drives(guest, parameters)
     disks = [keep(resources.open_disk(disk)) for disk in guest.disks]
 

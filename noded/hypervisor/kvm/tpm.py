@@ -19,10 +19,13 @@ from common.model.disk import Mode, Qcow2Backing
 from common.model.kvm import KvmParameters
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
-from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.home import Home, Record
 from noded.hypervisor.kvm.loop_device import open_loop
 from noded.hypervisor.kvm.tpm_commands import PROGRAM, TpmLine, emulator, with_device
 from noded.hypervisor.kvm.user import ROOT, run_as
+
+_MAGIC = b"nilmptws"  # with which a state begins
+_LOOKED_AT = 128 << 10  # bytes, in which file systems and tables of partitions tell of themselves
 
 
 class Tpm(NamedTuple):
@@ -83,7 +86,7 @@ def check_tpm(guest: GuestSpec, parameters: KvmParameters) -> None:
 
 def prepare(
     home: Home,
-    user: int,
+    record: Record,
     state: DiskSpec,
     open_disk: Callable[[DiskSpec], int],
     keep: Callable[[int], int],
@@ -92,27 +95,44 @@ def prepare(
 
     Args:
         home: the guest's directory.
-        user: as whom its QEMU runs.
+        record: how it is to run.
         state: the disk of the TPM.
         open_disk: opens it.
         keep: has a descriptor closed here some time later.
 
     Raises:
+        InvalidRequest: the disk holds something else.
         NodeFailure: the disk cannot be opened.
         OSError: there is no place for a name of it.
     """
-    device = _device_of(keep(open_disk(state)), keep)
+    disk = keep(open_disk(state))
+    if not record.receives:  # whose state comes with its memory, and whose disk is in use so far
+        _check_content(disk)
+    device = _device_of(disk, keep)
     found = os.fstat(device).st_rdev
     qemus, own = (keep(end.detach()) for end in socket.socketpair())
     home.tpm.mkdir()
     directory = str(home.tpm)
     command = with_device(
-        run_as(user, (), emulator(_find_program(), line=own, directory=directory)),
+        run_as(record.user, (), emulator(_find_program(), line=own, directory=directory)),
         directory=directory,
-        user=user,
+        user=record.user,
         device=(os.major(found), os.minor(found)),
     )
     return Tpm(command, (own, device), TpmLine(qemus, device))
+
+
+def _check_content(disk: int) -> None:
+    """Refuse what is neither empty nor the state of a TPM: swtpm would write over it.
+
+    Source: swtpm_nvstore_linear.h of swtpm 0.7.1.
+    """
+    start = os.pread(disk, _LOOKED_AT, 0)
+    if any(start) and not start.startswith(_MAGIC):
+        raise InvalidRequest(
+            "The disk of its TPM (tpm) holds something else, which the TPM would overwrite. Name "
+            f"another disk, or write zeros to the first {_LOOKED_AT >> 10} KiB of this one."
+        )
 
 
 def _device_of(disk: int, keep: Callable[[int], int]) -> int:
