@@ -9,29 +9,37 @@ from noded.hypervisor.kvm.chroot_commands import in_chroot
 from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.user import ROOT
 
-_SEEN = Path("/usr")  # in any case
+_SEEN = Path("/usr")
 
 
-def check_chroot(parameters: KvmParameters) -> None:
-    """Refuse a root directory of its own where none can be made.
+def check_chroot(parameters: KvmParameters, program: str) -> None:
+    """Refuse a root directory of its own where none can be made, or its QEMU would not be there.
+
+    Args:
+        parameters: the guest's.
+        program: where its QEMU really is.
 
     Raises:
-        NodeFailure: noded is not root.
+        NodeFailure: noded is not root, or that is elsewhere.
     """
-    if parameters.use_chroot and os.geteuid() != ROOT:
+    if not parameters.use_chroot:
+        return
+    if os.geteuid() != ROOT:
         raise NodeFailure("Its use_chroot needs a noded that is root.")
+    if not Path(program).is_relative_to(_SEEN):
+        raise NodeFailure(
+            f"Its use_chroot needs a QEMU that is below {_SEEN}, and {program} (kvm_path) is not.",
+            path=program,
+        )
 
 
-def rooted(
-    home: Home, parameters: KvmParameters, program: str, command: tuple[str, ...]
-) -> tuple[str, ...]:
+def rooted(home: Home, parameters: KvmParameters, command: tuple[str, ...]) -> tuple[str, ...]:
     """Return what runs a guest's QEMU where it is to be run.
 
     Args:
         home: the guest's directory.
         parameters: the guest's.
-        program: where its QEMU really is.
-        command: which gives up its rights, and runs that.
+        command: which gives up its rights, and runs its QEMU.
 
     Raises:
         OSError: there is no place for a root directory.
@@ -39,7 +47,4 @@ def rooted(
     if not parameters.use_chroot:
         return command
     home.root.mkdir()
-    place = Path(program).parent
-    others = [str(place)] if not place.is_relative_to(_SEEN) else []
-    others += [parameters.mem_path] if parameters.mem_path else []
-    return in_chroot(command, root=str(home.root), home=str(home.directory), others=tuple(others))
+    return in_chroot(command, root=str(home.root), home=str(home.directory))

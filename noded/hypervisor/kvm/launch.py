@@ -96,7 +96,7 @@ class Launcher:
             await in_thread(huge_page, guest, parameters)
             check_extra(rules, parameters.kvm_extra)
             check_tpm(guest, parameters)
-            check_chroot(parameters)
+            check_chroot(parameters, program)
             await self._ifup.check()
             users_of(guest, parameters, rules)
             check_firmware(parameters.firmware)
@@ -159,7 +159,7 @@ class Launcher:
                 tpm = _start_tpm(undo, home, prepared.tpm) if prepared.tpm else None
                 groups = self._accelerators.groups if accelerator is Accelerator.KVM else ()
                 argv = run_as(record.user, groups, prepared.argv)
-                argv = rooted(home, parameters_of(guest), prepared.argv[0], argv)
+                argv = rooted(home, parameters_of(guest), argv)
                 started = _undone(undo, start(argv, home.log, prepared.handed.all))
                 home.note(started)
             await until_up(home, record, started)

@@ -1,35 +1,37 @@
-"""What a QEMU in a root directory of its own finds there besides what all do."""
+"""Which QEMU may have a root directory of its own, and what it is given there."""
 
+import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from common.errors import NodeFailure
 from common.model.kvm import KvmParameters
 from common.names import InstanceId
-from noded.hypervisor.kvm.chroot import rooted
+from noded.hypervisor.kvm.chroot import check_chroot, rooted
 from noded.hypervisor.kvm.home import Home
+from noded.hypervisor.kvm.user import ROOT
+
+ASKED = KvmParameters(use_chroot=True, mem_path="/dev/hugepages")
+QEMU = "/usr/bin/qemu-system-x86_64"
 
 
-@pytest.mark.parametrize(
-    ("program", "given", "others"),
-    [
-        ("/usr/bin/qemu-system-x86_64", {}, ()),
-        ("/usr/bin/qemu-system-x86_64", {"mem_path": "/dev/hugepages"}, ("/dev/hugepages",)),
-        ("/opt/qemu/bin/qemu", {"mem_path": "/huge"}, ("/opt/qemu/bin", "/huge")),
-    ],
-)
-def test_it_finds_its_program_and_its_huge_pages(
-    tmp_path: Path, program: str, given: dict[str, Any], others: tuple[str, ...]
-) -> None:
+def test_it_is_given_nothing_but_its_guests_directory(tmp_path: Path) -> None:
     home = Home(tmp_path, InstanceId("web1"))
     home.directory.mkdir()
-    command = rooted(home, KvmParameters(use_chroot=True, **given), program, ("setpriv", program))
+    command = rooted(home, ASKED, ("setpriv", QEMU))
     (start,) = (i for i, word in enumerate(command) if word == str(home.root))
-    told = (str(home.directory), str(len(others)), *others, "setpriv", program)
-    assert command[start + 1 :] == told
+    assert command[start + 1 :] == (str(home.directory), "setpriv", QEMU)
 
 
 def test_it_is_in_the_nodes_own_unless_it_is_asked_for(tmp_path: Path) -> None:
     home = Home(tmp_path, InstanceId("web1"))
-    assert rooted(home, KvmParameters(), "/usr/bin/qemu", ("setpriv",)) == ("setpriv",)
+    assert rooted(home, KvmParameters(), ("setpriv",)) == ("setpriv",)
+
+
+def test_a_program_that_is_not_there_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: ROOT)
+    check_chroot(ASKED, QEMU)
+    check_chroot(KvmParameters(), "/opt/qemu/bin/qemu")
+    with pytest.raises(NodeFailure, match="/opt/qemu/bin/qemu"):
+        check_chroot(ASKED, "/opt/qemu/bin/qemu")
