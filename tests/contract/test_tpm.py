@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import signal
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.tpm_commands import PROGRAM
 from noded.hypervisor.kvm.user import ROOT
 from noded.system.process import Process, start
+from tests.contract.test_chroot import mounts
 from tests.support.hypervisors import (
     MOVE,
     WEB1,
@@ -84,6 +86,10 @@ def status(process: Process) -> dict[str, str]:
     """Return what the kernel says of a process."""
     lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
     return {name: told.strip() for name, _, told in (line.partition(":") for line in lines)}
+
+
+def names(directory: Path) -> set[str]:
+    return {each.name for each in directory.iterdir()}
 
 
 def loops(rig: KvmRig) -> Iterator[str]:
@@ -184,6 +190,36 @@ def test_a_tpm_is_nobody_outlives_noded_and_is_gone_with_its_guest() -> None:
             await rig.nodes["alpha"].ensure_gone(WEB1)
             assert found.has_ended
         await until(lambda: not list(loops(rig)))
+
+    run_kvm(scenario)
+
+
+@pytest.mark.parametrize("use_chroot", [False, True])
+def test_a_tpm_sees_programs_its_device_and_nothing_that_is_kept_on_its_node(
+    use_chroot: bool,
+) -> None:
+    async def scenario(rig: KvmRig) -> None:
+        guest, home = trusted(rig), rig.home("alpha")
+        guest = replace(guest, parameters=guest.parameters | {"use_chroot": use_chroot})
+        await rig.nodes["alpha"].ensure_running(guest, ())
+        await goes_on(rig, "alpha")
+        record, found = home.record(), emulator(rig)
+        assert record is not None
+        assert found is not None
+        with found:
+            seen = Path(f"/proc/{found.pid}/root")
+            usual = {"bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "dev", "etc"}
+            assert names(seen) <= usual | set(home.tpm.parts[1:2])  # the way to its device
+            assert names(seen / "etc") <= {"ld.so.cache", "localtime"}
+            assert names(seen / "dev") <= {"null", "zero", "urandom"}
+            place = seen / home.tpm.relative_to("/")
+            ways = [place, *list(place.parents)[: len(home.tpm.parts) - 2]]
+            assert [names(each) for each in ways[1:]] == [{each.name} for each in ways[:-1]]
+            assert names(place) == {"state"}
+            device = (place / "state").stat()
+            assert device.st_mode == stat.S_IFBLK | 0o600
+            assert device.st_uid == device.st_gid == record.user
+        assert f" {home.tpm} " not in mounts()
 
     run_kvm(scenario)
 

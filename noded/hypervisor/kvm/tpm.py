@@ -19,9 +19,10 @@ from common.model.disk import Mode, Qcow2Backing
 from common.model.kvm import KvmParameters
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
+from noded.hypervisor.kvm.chroot_commands import with_device
 from noded.hypervisor.kvm.home import Home, Record
 from noded.hypervisor.kvm.loop_device import open_loop
-from noded.hypervisor.kvm.tpm_commands import PROGRAM, TpmLine, emulator, with_device
+from noded.hypervisor.kvm.tpm_commands import PROGRAM, TpmLine, emulator
 from noded.hypervisor.kvm.user import ROOT, run_as
 
 _MAGIC = b"nilmptws"  # with which a state begins
@@ -115,7 +116,7 @@ def prepare(
     directory = str(home.tpm)
     command = with_device(
         run_as(record.user, (), emulator(_find_program(), line=own, directory=directory)),
-        directory=directory,
+        root=directory,
         user=record.user,
         device=(os.major(found), os.minor(found)),
     )
