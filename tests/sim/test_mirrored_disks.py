@@ -1,21 +1,28 @@
 """Instances whose disks are on two nodes: making them, using the other node, and deleting them."""
 
+from typing import Any
+
 import pytest
 
 from common.errors import Conflict
 from common.model.disk import DrbdBacking
+from coordinator.operations.base import Operation
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.instance.activate_disks import ActivateDisks
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.recreate_disks import RecreateDisks
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.node.remove import RemoveNode
 from noded.storage.drbd.module import ModuleState
 from tests.sim.mirrored_pair import attached, homes, tell
-from tests.sim.settings import BETA, WEB1, mirrored
+from tests.sim.settings import BETA, WEB1, disk, mirrored
+from tests.sim.stories.disks import without_mirrored_disks
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 from tests.support.faults import Slow
+from tests.support.image import GROUP
 
 
 def test_both_copies_are_made_at_the_same_time() -> None:
@@ -40,6 +47,30 @@ def test_new_disks_are_not_mirrored_between_nodes_with_another_drbd() -> None:
             assert attached(cluster) == {}
             cluster.machines["gamma"].drbd.module = ModuleState(version="9.1.23")
             await cluster.run(mirrored(start=False))
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ModifyInstance(instance_name=WEB1, disks=(disk("add", size=32),)),
+        RecreateDisks(instance_name=WEB1),
+        RecreateDisks(instance_name=WEB1, nodes=("alpha", "beta")),
+    ],
+    ids=["added", "made anew", "made anew elsewhere"],
+)
+def test_nor_are_new_disks_of_an_instance_that_is_there(order: Operation[Any, Any]) -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await without_mirrored_disks(cluster)
+            cluster.machines["beta"].drbd.module = ModuleState(version="9.2.16")
+            with pytest.raises(Conflict, match=r"beta has DRBD 9\.2\.16"):
+                await cluster.run(order)
+            assert not cluster.machines["beta"].volumes.groups[GROUP].volumes
+            for name in cluster.names:
+                cluster.machines[name].drbd.module = ModuleState(version="9.1.23")
+            await cluster.run(order)
 
     simulate(scenario())
 

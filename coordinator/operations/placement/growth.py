@@ -8,7 +8,11 @@ from common.model.instance import Instance
 from common.model.node import Node
 from common.names import NodeId
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.placement.fit import check_answer, check_free_space
+from coordinator.operations.placement.fit import (
+    check_answer,
+    check_free_space,
+    check_mirrors_alike,
+)
 from coordinator.operations.placement.look import look_for
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.space import find_shortage
@@ -24,6 +28,20 @@ async def take_space(cluster: Cluster, planned: PlannedInstance, nodes: Sequence
         NodeFailure: a node does not answer.
     """
     await take(cluster, promise_of_space(planned), nodes)
+
+
+async def take_space_of_new(
+    cluster: Cluster, planned: PlannedInstance, nodes: Sequence[Node]
+) -> None:
+    """Promise an instance the space as ``take_space`` does, where some of its disks are new.
+
+    Raises:
+        Conflict: new disks cannot be mirrored between these nodes.
+        NoCapacity, NodeFailure: as ``take_space``.
+    """
+    if planned.instance.disk_template.traits.is_mirrored:
+        check_mirrors_alike(await check_answer(cluster, nodes, space=False), nodes)
+    await take_space(cluster, planned, nodes)
 
 
 async def take(cluster: Cluster, promise: Promise, nodes: Sequence[Node]) -> None:
