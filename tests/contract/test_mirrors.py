@@ -263,6 +263,20 @@ def test_copy_that_fell_behind_is_used_only_when_it_was_declared_good(pair: Pair
     pair.run(story())
 
 
+def test_a_copy_that_loses_the_other_one_is_told_to_be_the_newest(pair: Pair) -> None:
+    """By that it is known that nothing is lost when its guest is started there."""
+
+    async def story() -> None:
+        _, other = await begun(pair)
+        await pair.cut()
+        await other.until(
+            lambda r: r.link is Link.CONNECTING and r.own is CopyState.UP_TO_DATE, "the loss"
+        )
+        await pair.heal()
+
+    pair.run(story())
+
+
 async def split(pair: Pair) -> tuple[Side, Side]:
     """Have both sides written to apart, then connect them."""
     one, other = await begun(pair)

@@ -37,8 +37,9 @@ _COPIES = (
     CopyState.UP_TO_DATE,
 )
 # While the peer cannot be asked, DRBD 9 takes a copy for the newest that has never met one, such as
-# a converted one. What nobody confirms is consistent, unless the peer's is known to be worse.
+# a converted one. Of one that has, it knows: after an attachment it calls that consistent itself.
 _WORSE = (CopyState.INCONSISTENT, CopyState.OUTDATED)
+_HAS_MET = 1 << 4  # of what is noted of a peer: that its copy was seen
 _CONNECTED = 9  # a socket; whether the two have introduced each other, the peer's device tells
 _MET = 10
 _WAITS = (3, 4, 5)  # of a peer's device: for an operator, for the peer, for another device
@@ -114,7 +115,8 @@ def _report(
     own = _COPIES[read_number(device.get(_DEVICE), 1)]
     others = _COPIES[read_number(how, 2)] if how else CopyState.UNKNOWN
     link = _link(connection, peer)
-    if link is not Link.CONNECTED and not is_primary and others not in _WORSE:
+    has_met = bool(read_number(counted, 9) & _HAS_MET)
+    if not (link is Link.CONNECTED or is_primary or others in _WORSE or has_met):
         own = CopyState.CONSISTENT if own is CopyState.UP_TO_DATE else own
     return MirrorReport(
         primary=is_primary,

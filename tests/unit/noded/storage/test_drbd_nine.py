@@ -1,6 +1,7 @@
 """DRBD 9: what it told of two devices of one node, each other's peers, and what it is told."""
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Self
@@ -15,6 +16,7 @@ from noded.storage.drbd.line import NO_SUCH_RESOURCE
 from noded.storage.drbd.messages import (
     CONTEXT,
     NET,
+    Attributes,
     Message,
     as_number,
     read_message,
@@ -112,6 +114,34 @@ def test_a_copy_that_nobody_has_confirmed_is_not_told_to_be_the_newest() -> None
     assert (alone.report.own, alone.report.primary) == (CopyState.CONSISTENT, False)
     for device in (*told("behind"), *told("split")):  # in use, or known to be ahead
         assert device.report.own is CopyState.UP_TO_DATE
+
+
+@pytest.mark.parametrize(
+    ("flags", "own"),
+    [(0x80000015, CopyState.UP_TO_DATE), (0x80000004, CopyState.CONSISTENT)],
+    ids=["met", "never met"],
+)
+def test_a_copy_that_has_met_the_other_one_stays_the_newest_when_that_dies(
+    flags: int, own: CopyState
+) -> None:
+    """Else no guest could be started where its other copy is, once its node has died."""
+    resources, devices, connections, peers = (
+        [read_message(bytes.fromhex(each)) for each in recorded()["in use"][kind]]
+        for kind in ("resources", "devices", "connections", "peers")
+    )
+    parted = [with_(each, {17: {1: as_number(8), 2: as_number(0)}}) for each in connections]
+    lost = {18: {1: as_number(9), 2: as_number(7)}, 22: {9: as_number(flags)}}
+    unheard = [with_(each, lost) for each in peers]
+    one, other = read_devices(Told(resources, devices, parted, unheard))
+    assert (one.report.primary, one.report.own) == (True, CopyState.UP_TO_DATE)
+    assert (other.report.primary, other.report.own) == (False, own)
+    assert other.report.link is Link.CONNECTING
+
+
+def with_(said: Message, changes: Mapping[int, Attributes]) -> Message:
+    """Return a message with other values of some attributes."""
+    parts = {number: {**part, **changes.get(number, {})} for number, part in said.parts.items()}
+    return Message(said.minor, said.code, parts)
 
 
 def test_comparing_is_told_with_how_much_has_been_compared() -> None:
