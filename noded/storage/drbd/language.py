@@ -50,6 +50,9 @@ class Language(Protocol):
             DigestUnknown: the kernel cannot make the proof.
         """
 
+    def left_to_tell(self, parameters: DrbdParameters) -> tuple[str, ...]:
+        """Return the operator's options that ``introduce`` does not tell, for ``drbdsetup``."""
+
     def meet(self, connection: Connection, *, discard: bool) -> None:
         """Begin to look for the peer that the device was told of."""
 

@@ -189,9 +189,7 @@ class LinuxDrbd(DrbdModule):
                 DIGEST, connection.resource,
             )  # fmt: skip
             await in_thread(introduce, connection, {}, parameters)
-        if custom := commands.custom_net_options(parameters):
-            # Best before it is looked for: a module that is told while it checks the peer's proof
-            # takes away what it checks that with. 8.4 cannot be told earlier.
+        if custom := language.left_to_tell(parameters):
             await self._do(language.net_options(connection, *custom))
         await in_thread(partial(language.meet, connection, discard=discard))
 

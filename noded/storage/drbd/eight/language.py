@@ -7,7 +7,7 @@ from common.names import MiB
 from noded.storage.drbd import commands
 from noded.storage.drbd.commands import Argv
 from noded.storage.drbd.eight import commands as own
-from noded.storage.drbd.eight import netlink, parse
+from noded.storage.drbd.eight import custom, netlink, parse
 from noded.storage.drbd.language import Language
 from noded.storage.drbd.messages import Attributes, as_flag, as_number, as_text
 from noded.storage.drbd.module import VERIFY_DIGEST, Connection, Device
@@ -48,7 +48,12 @@ class Eight(Language):
             24: as_flag(allow_two),
             25: as_flag(discard),
         }
-        netlink.connect(connection, {**proof, **options})
+        told = custom.read(commands.custom_net_options(parameters)) or {}
+        netlink.connect(connection, {**proof, **options, **told})
+
+    def left_to_tell(self, parameters: DrbdParameters) -> tuple[str, ...]:
+        words = commands.custom_net_options(parameters)
+        return words if custom.read(words) is None else ()
 
     def meet(self, connection: Connection, *, discard: bool) -> None:
         """Do nothing: it looks for its peer since it was told of it."""

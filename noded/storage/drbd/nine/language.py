@@ -47,6 +47,9 @@ class Nine(Language):
         }
         netlink.introduce(connection, {**proof, **options}, parameters)
 
+    def left_to_tell(self, parameters: DrbdParameters) -> tuple[str, ...]:
+        return commands.custom_net_options(parameters)
+
     def meet(self, connection: Connection, *, discard: bool) -> None:
         netlink.meet(connection, discard=discard)
 

@@ -19,6 +19,7 @@ from noded.storage.drbd.messages import (
     NET,
     REPLY,
     Message,
+    as_number,
     connection,
     named,
     pack_address,
@@ -136,6 +137,42 @@ def test_secret_is_on_no_command_line(eight: Module, told: list[dict[int, bytes]
     )
     assert SECRET not in " ".join(programs.ran)
     assert told[0][1] == SECRET.encode() + b"\0"
+
+
+def test_to_8_4_the_operators_options_are_told_with_the_peer(
+    eight: Module, told: list[dict[int, bytes]]
+) -> None:
+    """Later, the module may be checking the peer's proof, with what it then takes away."""
+    drbd = eight(programs := Programs())
+    custom = "--ping-int=1 --max-buffers=8k --tcp-cork=no --use-rle --after-sb-1pri=consensus"
+    parameters = DrbdParameters(net_custom=f"{custom} --verify-alg=md5 --protocol=A")
+    run(drbd.connect(LINK, SECRET, parameters, discard=False, allow_two=False))
+    assert programs.ran == []
+    assert {number: value for number, value in told[0].items() if number not in (1, 2, 24, 25)} == {
+        9: as_number(1), 14: as_number(8192), 26: b"\0", 29: b"\1", 18: as_number(7),
+        4: b"md5\0", 6: as_number(1),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "custom",
+    [
+        "--x=1",
+        "--ping-int=a",
+        "--ping-int",
+        "--ping-int=0",
+        "--sndbuf-size=11M",
+        "--tcp-cork=maybe",
+    ],
+)
+def test_an_option_that_is_not_understood_is_left_to_drbdsetup(
+    eight: Module, told: list[dict[int, bytes]], custom: str
+) -> None:
+    drbd = eight(programs := Programs())
+    parameters = DrbdParameters(net_custom=f"--ping-int=9 {custom}")
+    run(drbd.connect(LINK, SECRET, parameters, discard=False, allow_two=False))
+    assert 9 not in told[0]
+    assert [line.split()[-2:] for line in programs.ran] == [["--ping-int=9", custom]]
 
 
 def test_to_9_the_operators_options_are_told_before_the_peer_is_looked_for(
