@@ -18,7 +18,7 @@ from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.reboot import RebootInstance
-from coordinator.operations.instance.rest_of_memory import Course, course_of
+from coordinator.operations.instance.rest_of_memory import INSISTENCE_S, Course, course_of
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
@@ -33,6 +33,7 @@ SOURCE, TARGET = "beta", "gamma"
 MOVE = MigrateInstance(instance_name=WEB1, target_node=TARGET)
 CLEANUP = MigrateInstance(instance_name=WEB1, cleanup=True)
 AFTER_ALL_S = 200.0
+LINES_LAST_S = 0.1
 
 
 def cases() -> list[tuple[Phase, Mishap, Mishap]]:
@@ -137,6 +138,33 @@ def test_no_half_is_given_up_and_no_cancel_obeyed_while_the_line_is_cut() -> Non
             await _counts(cluster, TARGET, uuid)
 
     simulate(scenario())
+
+
+def test_line_that_breaks_again_and_again_is_not_mended_for_ever() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            uuid = await _begin(cluster)
+            number = await cluster.submit(MOVE)
+            await reaches(cluster, SOURCE, number, Phase.DONE)
+            breaking = asyncio.ensure_future(_break_every_line(cluster))
+            async with asyncio.timeout(3 * INSISTENCE_S):
+                job = await cluster.finished(number)
+            assert "Each line between the two that it is given breaks" in str(job.ops[0].failure)
+            breaking.cancel()
+            await asyncio.wait((breaking,))
+            cluster.heal()
+            await cluster.run(CLEANUP)
+            await _counts(cluster, TARGET, uuid)
+
+    simulate(scenario())
+
+
+async def _break_every_line(cluster: SimulatedCluster) -> None:
+    while True:
+        cluster.cut(SOURCE, TARGET)
+        await cluster.machines[SOURCE].guests.guests()  # which notices
+        cluster.heal()
+        await asyncio.sleep(LINES_LAST_S)
 
 
 ANY_DISKS = pytest.mark.parametrize(
@@ -252,6 +280,7 @@ NONE, COMES, CUT = Rest.NONE, Rest.COMES, Rest.CUT
         ((ALIVE, CUT), (MIGRATED, NONE), Course.LOST),
         ((ALIVE, CUT), None, Course.LOST),
         ((UNKNOWN, CUT), (MIGRATED, CUT), Course.CUT),
+        ((UNKNOWN, CUT), (MIGRATED, COMES), Course.HANGS),  # its line may be fine
         ((UNKNOWN, CUT), (MIGRATED, NONE), Course.HANGS),
         ((UNKNOWN, NONE), (MIGRATED, CUT), Course.HANGS),
         ((GuestState.INCOMING, NONE), (MIGRATED, CUT), Course.HANGS),

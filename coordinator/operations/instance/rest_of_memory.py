@@ -23,7 +23,7 @@ class Course(Enum):
     OVER = auto()  # the guest has all, or is not there any more
     COMES = auto()
     CUT = auto()  # the line has to be mended
-    HANGS = auto()  # the guest does not answer for another reason, or was not told to run
+    HANGS = auto()  # the guest does not answer, and no cut line says why; or was not told to run
     LOST = auto()  # the guest lacks what is nowhere any more
 
 
@@ -34,7 +34,8 @@ def course_of(there: GuestReport | None, here: GuestReport | None) -> Course:
     sends = here.rest if here and here.state is GuestState.MIGRATED else Rest.NONE
     if there.state is GuestState.INCOMING:
         return Course.HANGS if sends else Course.LOST
-    if there.state is GuestState.UNKNOWN and not (there.rest and sends):
+    if there.state is GuestState.UNKNOWN and not (there.rest and sends is Rest.CUT):
+        # While its source sends, it may just be slow; if the line is dead, that finds out, too.
         return Course.HANGS
     match there.rest, sends:
         case Rest.NONE, _:
@@ -73,6 +74,9 @@ async def see_rest_come(
                 raise lost(guest.name, source.name, target.name)
             if course is Course.COMES:
                 limit = cluster.steady() + INSISTENCE_S
+            elif cluster.steady() >= limit:
+                broken = NodeFailure("Each line between the two that it is given breaks.")
+                raise _waits(guest.name, source, target, broken)
         await cluster.sleep(LOOK_EVERY_S, heed_cancel=False)
 
 
