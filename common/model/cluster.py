@@ -9,7 +9,7 @@ from common.model.policy import InstancePolicy
 from common.model.stored import Part
 from common.names import ClusterId, ClusterName, JobId, KeyId, NodeId
 
-MOST_REVOKED = 1000  # keys that are kept; older ones are of nodes long gone
+MOST_REVOKED = 10_000  # keys that are kept: they fit into one call, with all else in it
 
 
 class Override(Part, kw_only=True, omit_defaults=True):
@@ -64,7 +64,7 @@ class Cluster(Entity, kw_only=True):
     confd_everywhere: bool = False  # else on master candidates
     ganeti_paths: bool = False  # nodes have links where Ganeti's programs look
     overrides: tuple[Override, ...] = ()
-    revoked_keys: tuple[KeyId, ...] = ()  # of nodes that were removed, the latest last
+    revoked_keys: tuple[KeyId, ...] = ()  # that open nothing any more, the latest last
 
     def revoking(self, *keys: KeyId) -> "Cluster":
         """Return the cluster as it is when a certificate's key opens nothing any more."""
