@@ -76,6 +76,8 @@ class RestOfMemory:
 
     def mend(self, now: float) -> None:
         self.since, self.is_cut = now, False
+        if self.target.waits_for_rest:
+            self.target.wake()
         self.target.go_on(now)
 
     def end(self) -> None:
@@ -99,6 +101,7 @@ class Guest:
     rest: RestOfMemory | None = None  # which it sends, or lacks
     was_told_to_stand: bool = False  # for a snapshot
     hung_at: float | None = None
+    waits_for_rest: bool = False  # it hangs because a device of it has touched what it lacks
     missed_at: float | None = None  # when somebody found that it does not answer
     has_told_left: bool = False  # which is written down then, and true whether it answers or not
     has_process: bool = True
@@ -122,6 +125,9 @@ class Guest:
         if self.state is not GuestState.RUNNING or self.stands_still or self.hung_at is not None:
             return self.counted
         return self.counted + int((now - self.since) * COUNTS_PER_S)
+
+    def wake(self) -> None:
+        self.hung_at, self.missed_at, self.waits_for_rest = None, None, False
 
     def stand_still(self, now: float) -> None:
         self.counted, self.stands_still = self.number(now), True

@@ -106,6 +106,11 @@ class FakeGuests:
         if guest.hung_at is None:
             guest.counted, guest.hung_at = guest.number(now()), now()
 
+    def touch_rest(self, instance: InstanceId) -> None:
+        """Have a device of a guest touch what it lacks: it hangs until another line brings that."""
+        self.hang(instance)
+        self._guests[instance].waits_for_rest = True
+
     def wake(self, instance: InstanceId) -> None:
         """Have a guest that hung go on as if nothing had been."""
         self.world.settle()
@@ -113,7 +118,7 @@ class FakeGuests:
         if guest.hung_at is not None:
             if transfer := guest.moving:  # no step of it is due that would have been amid that
                 transfer.since += now() - guest.hung_at
-            guest.hung_at = guest.missed_at = None
+            guest.wake()
             guest.since = now()
 
     def power_off(self) -> None:
