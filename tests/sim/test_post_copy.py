@@ -140,6 +140,18 @@ def test_no_half_is_given_up_and_no_cancel_obeyed_while_the_line_is_cut() -> Non
     simulate(scenario())
 
 
+def test_guest_that_hangs_for_what_it_lacks_is_given_another_line_by_a_cleanup() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            uuid = await _cut_in_half(cluster)
+            cluster.machines[TARGET].guests.touch_rest(uuid)
+            await cluster.run(CLEANUP)
+            assert cluster.config.instance("web1").maybe_on == ()
+            await _counts(cluster, TARGET, uuid)
+
+    simulate(scenario())
+
+
 def test_line_that_breaks_again_and_again_is_not_mended_for_ever() -> None:
     async def scenario() -> None:
         async with simulated_cluster(3, seed=seeds()[0]) as cluster:

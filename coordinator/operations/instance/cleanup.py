@@ -68,20 +68,19 @@ def _elsewhere(config: Config, instance: Instance, home: NodeRef) -> list[NodeRe
 def settle(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
     """Have it be where it is, and nowhere else."""
     instances, guest = cluster.call(Instances, plan.source), plan.guest.id
-    move = plan.resume
-    if plan.runs:
-        # A transfer that still goes on would move it to a shell that is cleared away below.
-        yield act(
-            f"have {plan.guest.name} stay on {plan.source}",
-            lambda: instances.ensure_not_migrating(instance=guest),
-        )
-    elif move is not None:
+    if move := plan.resume:
         yield act(
             f"have {plan.guest.name} run on {plan.source}, where it has come",
             lambda: instances.ensure_resumed(instance=guest, move=move),
         )
     if sends := plan.sends:
         yield _see_to_half(cluster, plan, sends)
+    if plan.runs:  # and can be asked, now that it has what it may have waited for
+        # A transfer that still goes on would move it to a shell that is cleared away below.
+        yield act(
+            f"have {plan.guest.name} stay on {plan.source}",
+            lambda: instances.ensure_not_migrating(instance=guest),
+        )
     for node in plan.shells:
         yield clear_away(cluster, plan, node)
     yield from leave_disks(cluster, plan.guest, plan.source, plan.leave)

@@ -65,7 +65,9 @@ def decide(instance: Instance, found: Sequence[Found]) -> Whereabouts:
         Conflict: it runs on several nodes, or a node does not know whether it does, or whether it
             has come.
     """
-    running = [each for each in found if each.guest.state.is_alive]
+    left = [each for each in found if each.guest.state is GuestState.MIGRATED]
+    sends = next((node.ref for node, guest in left if guest.rest), None)
+    running = [each for each in found if _runs(each.guest, lacks_memory=sends is not None)]
     if len(running) > 1:
         names = [node.name for node, _ in running]
         raise Conflict(
@@ -73,8 +75,9 @@ def decide(instance: Instance, found: Sequence[Found]) -> Whereabouts:
             "kill all but one of its processes by hand, now.",
             nodes=names,
         )
-    for node, guest in found:
-        check_answers(guest, instance, node)
+    for each in found:
+        if each not in running:
+            check_answers(each.guest, instance, each.node)
     came = None if running else _find_come(instance, found)
     where = running[0] if running else came
     return Whereabouts(
@@ -82,8 +85,17 @@ def decide(instance: Instance, found: Sequence[Found]) -> Whereabouts:
         runs=bool(running),
         resume=TaskId(came.guest.move) if came else None,
         shells=tuple(each.node.ref for each in found if each != where),
-        sends=_find_sender(instance, where, found),
+        sends=sends or _find_former_sender(instance, where, left),
     )
+
+
+def _runs(guest: GuestReport, *, lacks_memory: bool) -> bool:
+    """Tell whether a guest runs, if only as soon as it gets the memory that another node has.
+
+    It can say nothing while it waits for that, but was told to run.
+    """
+    waits = lacks_memory and guest.state is GuestState.UNKNOWN and bool(guest.rest)
+    return guest.state.is_alive or waits
 
 
 def _find_come(instance: Instance, found: Sequence[Found]) -> Found | None:
@@ -108,21 +120,21 @@ def _find_come(instance: Instance, found: Sequence[Found]) -> Found | None:
     return came
 
 
-def _find_sender(instance: Instance, where: Found | None, found: Sequence[Found]) -> NodeRef | None:
-    """Return the node that has a part of its memory, since it has moved by post-copy.
+def _find_former_sender(
+    instance: Instance, where: Found | None, left: Sequence[Found]
+) -> NodeRef | None:
+    """Return the node that says no more that it has a part of the memory, where that is open.
 
-    Where it runs it is told late that the other node is dead.
+    Where the guest runs it is told late that the other node is dead.
 
     Raises:
         Conflict: it lacks a part, which no node has.
     """
-    left = [each for each in found if each.guest.state is GuestState.MIGRATED]
-    sends = next((node.ref for node, guest in left if guest.rest), None)
-    if where and where.guest.rest and not sends:
-        if where.guest.rest is Rest.CUT or not left:
-            raise lost(instance.name, "another node", where.node.name)
-        return left[0].node.ref  # in its last moment, or ended: which of them shows there soon
-    return sends
+    if where is None or not where.guest.rest:
+        return None
+    if where.guest.rest is Rest.CUT or not left:
+        raise lost(instance.name, "another node", where.node.name)
+    return left[0].node.ref  # in its last moment, or ended: which of them shows there soon
 
 
 def lost(instance: InstanceName, source: str, target: str) -> Conflict:

@@ -86,6 +86,7 @@ def in_two(source: str, target: str) -> Whereabouts:
         (on("alpha", MIGRATED, "m1", rest=CUT), on("beta", RUNNING, "m1", rest=CUT)),
         (on("alpha", MIGRATED, "m1", rest=CUT), on("beta", RUNNING, "m1")),
         (on("alpha", MIGRATED, "m1"), on("beta", RUNNING, "m1", rest=COMES)),
+        (on("alpha", MIGRATED, "m1", rest=CUT), on("beta", UNKNOWN, "m1", rest=CUT)),
     ],
 )  # fmt: skip
 def test_what_another_node_may_have_of_its_memory_is_seen_to(found: tuple[Found, ...]) -> None:
@@ -111,6 +112,9 @@ def test_guest_that_lacks_what_no_node_has_is_not_settled(found: tuple[Found, ..
         ((on("alpha", RUNNING), on("beta", PAUSED)), "runs on alpha and beta at once"),
         ((on("alpha", UNKNOWN), on("beta", RUNNING)), "on alpha has not answered for 9 s"),
         ((on("alpha", UNKNOWN), on("beta", INCOMING, "m1", arrived=True)), "has not answered"),
+        ((on("alpha", MIGRATED, "m1"), on("beta", UNKNOWN, "m1", rest=CUT)), "has not answered"),
+        ((on("beta", UNKNOWN, "m1", rest=CUT),), "has not answered"),
+        ((on("alpha", MIGRATED, "m1", rest=CUT), on("beta", UNKNOWN)), "has not answered"),
         ((on("alpha", MIGRATED, "m1"), on("beta", INCOMING, "m1")), "has left for beta, whose"),
     ],
 )
