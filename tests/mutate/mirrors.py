@@ -111,7 +111,7 @@ MIRRORS = (
     Fault(
         "no proof asked for", "an end proves that it knows the secret, where the kernel can check",
         "noded/storage/drbd/eight/language.py",
-        "{**proof, **options})", "options)",
+        "{**proof, **options, **told})", "{**options, **told})",
         (LINUX,),
     ),
     Fault(

@@ -20,8 +20,8 @@ MOVES = (
     Fault(
         "settled before it is", "it is open where an instance is until nothing is left elsewhere",
         "coordinator/operations/instance/cleanup.py",
-        "    move = plan.resume\n",
-        "    move = plan.resume\n"
+        "    instances, guest = cluster.call(Instances, plan.source), plan.guest.id\n",
+        "    instances, guest = cluster.call(Instances, plan.source), plan.guest.id\n"
         "    yield record(\n"
         '        f"record that {plan.guest.name} is on its node",\n'
         "        set_primary(plan.instance, plan.source.uuid, plan.now),\n"
@@ -102,7 +102,7 @@ MOVES = (
     Fault(
         "come by any move", "what has come goes on if its source says that it left by that move",
         "coordinator/operations/instance/whereabouts.py",
-        "each.guest.arrived and each.guest.move in left)", "each.guest.arrived)",
+        "[each for each in waits if each.guest.move in left]", "[*waits]",
         (MIGRATIONS, "tests/unit/operations/test_whereabouts.py"),
     ),
     Fault(
