@@ -33,7 +33,10 @@ SUITES = (
     "test_hypervisor_kvm.py::test_nics_are_plugged_into_taps",
     "test_tiny_guest.py::test_what_it_says_is_on_its_disk_when_it_is_killed",
 )  # fmt: skip
-MIRRORS = ("test_mirrors.py",)
+MIRRORS = (
+    "test_mirrors.py", "test_mirrors_anew.py", "test_mirrors_apart.py",
+    "test_mirrors_left_over.py",
+)  # fmt: skip
 MOUNTED = {"/mnt/checkout": CHECKOUT, "/mnt/packages": Path(pytest.__file__).parents[1]}
 PYTEST = (
     "import sys; sys.path.append('/mnt/packages'); import pytest; "  # after what is installed

@@ -3,6 +3,8 @@
 from tests.mutate.fault import Fault
 
 CONTRACT = "tests/contract/test_mirrors.py"
+APART, ANEW = "tests/contract/test_mirrors_apart.py", "tests/contract/test_mirrors_anew.py"
+LEFT_OVER = "tests/contract/test_mirrors_left_over.py"
 LINUX = "tests/unit/noded/storage/test_drbd_linux.py"
 NINE = "tests/unit/noded/storage/test_drbd_nine.py"
 CONVERSION = "tests/unit/noded/storage/test_drbd_conversion.py"
@@ -36,13 +38,13 @@ MIRRORS = (
         "used though nobody was asked", "a copy is used if it is known to be the newest",
         "noded/storage/drbd/decide.py",
         "    if not alone:\n", "    if False:\n",
-        (CONTRACT,),
+        (APART,),
     ),
     Fault(
         "used though it is behind", "an outdated copy is used only if it was declared good",
         "noded/storage/drbd/decide.py",
         "    if report.own not in GOOD_ALONE:", "    if False:",
-        (CONTRACT,),
+        (APART,),
     ),
     Fault(
         "used though neither is good", "a copy is used if one of both is up-to-date",
@@ -55,7 +57,7 @@ MIRRORS = (
         "foreign device taken away", "what is not ours is left alone",
         "noded/storage/drbd/decide.py",
         "    if not device.resource.startswith(OURS):", "    if False:",
-        (CONTRACT,),
+        (LEFT_OVER,),
     ),
     Fault(
         "working device taken away", "a disk that is connected does not make way",
@@ -63,32 +65,32 @@ MIRRORS = (
         "    if device.report.primary or device.report.link is Link.CONNECTED:\n"
         "        raise Conflict(",
         "    if False:\n        raise Conflict(",
-        (CONTRACT,),
+        (LEFT_OVER,),
     ),
     Fault(
         "old metadata kept", "metadata tells of the data beside it",
         "noded/storage/drbd/mirror.py",
         "tells_of=self.data,", "tells_of=None,",
-        (CONTRACT,),
+        (ANEW,),
     ),
     Fault(
         "good copy set aside", "a copy is given up only if there is another good one",
         "noded/storage/drbd/upkeep.py",
         "        if report.link is not Link.CONNECTED or report.peer is not CopyState.UP_TO_DATE:",
         "        if False:",
-        (CONTRACT,),
+        (ANEW,),
     ),
     Fault(
         "new data kept with old metadata", "what was set aside comes back as a whole",
         "noded/storage/drbd/upkeep.py",
         "([volume for volume, _, there in pairs if there])", "([])",
-        (CONTRACT,),
+        (ANEW,),
     ),
     Fault(
         "copy in use given up", "what a guest writes is not given up while it writes",
         "noded/storage/drbd/upkeep.py",
         "        if discard and device.report.primary:", "        if False:",
-        (CONTRACT,),
+        (APART,),
     ),
     Fault(
         "both may write for good", "two nodes may write only while a guest moves",

@@ -138,6 +138,13 @@ async def whole(pair: Pair) -> None:
     await pair.other.is_whole()
 
 
+async def begun(pair: Pair) -> tuple[Side, Side]:
+    """Make a disk that is primary on one side, and follows on the other."""
+    await whole(pair)
+    await pair.one.attach(Access.SOLE)
+    return pair.one, pair.other
+
+
 async def refusal(work: Awaitable[object]) -> str:
     """Return why something is refused."""
     try:
