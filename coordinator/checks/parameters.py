@@ -3,6 +3,7 @@
 Each is told of where it is set. What lies above it counts with the default in its place.
 """
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
@@ -13,10 +14,12 @@ from common.model.disk_parameters import DISK_PARAMETERS, check_template
 from common.model.hypervisors import HYPERVISORS, check_hypervisor
 from common.model.instance import Instance
 from common.model.master_address import check_address
+from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import (
     Backend,
     Layer,
+    NicMode,
     NicParameters,
     NodeParameters,
     complaints,
@@ -160,8 +163,11 @@ def _of_disks(own: dict[str, Layer], below: dict[str, Layer], what: str) -> Iter
 def _of_instance(config: Config, instance: Instance, bases: _Bases) -> Iterator[Bad]:
     name = instance.name
     yield from _bad("instance", name, Backend, bases.backend, instance.beparams)
-    for nic in filter(None, map(config.nics.get, instance.nics)):
+    for number, nic in enumerate(filter(None, map(config.nics.get, instance.nics))):
         yield from _bad("instance", name, NicParameters, bases.nic, nic.nicparams)
+        if not nic.ip and _mode(config, instance, nic) == NicMode.ROUTED:
+            message = f"Nic {number} of {name} is routed, and has no address to which that leads."
+            yield Bad("instance", name, message)
     if instance.hypervisor not in HYPERVISORS:
         yield from (
             Bad("instance", name, text) for text in _refusal(check_hypervisor, instance.hypervisor)
@@ -175,6 +181,14 @@ def _of_instance(config: Config, instance: Instance, bases: _Bases) -> Iterator[
         disks = tuple(filter(None, map(config.disks.get, instance.disks)))
         if problem := problem_of_state(wanted, disks):
             yield Bad("instance", name, complaint(name, wanted, problem))
+
+
+def _mode(config: Config, instance: Instance, nic: Nic) -> object:
+    """Return how a nic is plugged in, as far as that is said anywhere."""
+    if instance.primary_node not in config.nodes:
+        return None
+    layers = config.nic_layers(nic, instance.primary_node)
+    return ChainMap(*map(dict, reversed(layers))).get("mode")
 
 
 def _bad(kind: str, name: str, declared: type[Order], base: Layer, own: Layer) -> Iterator[Bad]:

@@ -11,9 +11,10 @@ from common.names import NodeName
 from coordinator.operations.base import read_operation
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.verify_config import VerifyConfig
+from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.state.rows import Put
-from tests.sim.settings import create
+from tests.sim.settings import WEB1, added, changed, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 
@@ -266,5 +267,35 @@ def test_a_node_s_own_bad_value_is_refused_and_a_stored_one_put_right() -> None:
             await cluster.run(read_operation(change | {"ndparams": {"foo": "default"}}))
             await cluster.run(read_operation(change | {"ndparams": {"ssh_port": "default"}}))
             assert store.state.config.node("beta").ndparams == {}
+
+    simulate(scenario())
+
+
+def test_no_nic_becomes_routed_without_an_address_that_leads_to_it() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=1) as cluster:
+            await cluster.run(create("web1", "beta", start=False))
+            routed = {"mode": "routed", "link": "main"}
+            lacks = r"^Nic [01] of web1 is routed, and has no address to which that leads.$"
+            for order in (
+                ModifyInstance(instance_name=WEB1, nics=(changed(0, routed),)),
+                ModifyInstance(instance_name=WEB1, nics=(added(-1, routed),)),
+                ModifyCluster(nicparams=routed),
+            ):
+                with pytest.raises(InvalidRequest, match=lacks):
+                    await cluster.run(order)
+            addressed = changed(0, routed | {"ip": "192.0.2.7"})
+            await cluster.run(ModifyInstance(instance_name=WEB1, nics=(addressed,)))
+            await cluster.run(ModifyCluster(nicparams=routed))
+            plugged = added(-1, {"mode": "bridged", "link": "br0"})
+            await cluster.run(ModifyInstance(instance_name=WEB1, nics=(plugged,)))
+            without = ModifyInstance(instance_name=WEB1, nics=(changed(0, {"ip": "none"}),))
+            with pytest.raises(InvalidRequest, match=lacks):
+                await cluster.run(without)
+            nic, _ = cluster.config.nics_of(cluster.config.instance("web1"))
+            await cluster.master.running.store.commit([Put(replace(nic, ip=""))])
+            await cluster.run(ModifyInstance(instance_name=WEB1, beparams={"vcpus": 2}))
+            job = await cluster.finished(await cluster.submit(VerifyConfig()))
+            assert "Nic 0 of web1 is routed" in " ".join(e.message for e in job.ops[0].log)
 
     simulate(scenario())

@@ -106,14 +106,16 @@ def test_nics_are_found_by_number_name_and_uuid() -> None:
         await cluster.run(
             modify(
                 nics=(
-                    changed(-1, {"ip": "none", "link": "default", "name": "none"}),
+                    changed(
+                        -1, {"ip": "none", "link": "default", "mode": "bridged", "name": "none"}
+                    ),
                     changed("outer", {"mac": "generate"}),
                     removed(0),
                 )
             )
         )
         outer, inner = nics(cluster)
-        assert (inner.ip, inner.name, inner.nicparams) == ("", "", {"mode": "routed"})
+        assert (inner.ip, inner.name, inner.nicparams) == ("", "", {"mode": "bridged"})
         assert outer.mac.startswith("aa:00:00:")
         assert set(cluster.config.nics) == {outer.uuid, inner.uuid}  # nothing is left of the first
 
