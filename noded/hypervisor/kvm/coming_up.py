@@ -17,7 +17,7 @@ async def until_up(home: Home, record: Record, started: Process) -> None:
     """Wait until QEMU has set up the machine and answers.
 
     Raises:
-        NodeFailure: it does not, or has ended; with the last of what it said.
+        NodeFailure: it does not, or has ended; with the last of what it and its TPM said.
     """
     try:
         async with asyncio.timeout(START_S):
@@ -30,9 +30,11 @@ async def until_up(home: Home, record: Record, started: Process) -> None:
     except TimeoutError as error:
         raise NodeFailure(
             f"The QEMU of {record.name} did not answer within {START_S:g} s and was killed; "
-            f"{explain(home.last_words())}",
+            f"{_explain(home)}",
             instance=record.name,
         ) from error
-    raise NodeFailure(
-        f"{record.name} cannot be started: {explain(home.last_words())}", instance=record.name
-    )
+    raise NodeFailure(f"{record.name} cannot be started: {_explain(home)}", instance=record.name)
+
+
+def _explain(home: Home) -> str:
+    return explain(home.last_words(), home.last_words_of_tpm())

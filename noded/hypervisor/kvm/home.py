@@ -178,10 +178,11 @@ class Home(Marks):
 
     def last_words(self) -> str:
         """Return what QEMU printed, at most its last 4 KiB."""
-        try:
-            return self.log.read_bytes()[-4096:].decode(errors="replace")
-        except OSError:
-            return ""
+        return _end_of(self.log)
+
+    def last_words_of_tpm(self) -> str:
+        """Return what the guest's TPM printed, at most its last 4 KiB."""
+        return _end_of(self.tpm_log)
 
     def trim_logs(self) -> None:
         """Keep all logs short: they grow with whatever the guest writes, or has QEMU say."""
@@ -191,6 +192,13 @@ class Home(Marks):
     def remove(self) -> None:
         """Forget the guest."""
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _end_of(log: Path) -> str:
+    try:
+        return log.read_bytes()[-4096:].decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _trim(path: Path) -> None:

@@ -17,7 +17,7 @@ _PREFIX = re.compile(r"^(\S+Z )?\S*qemu-system-\w+: ", re.MULTILINE)
 _FDSET = re.compile(r"/dev/fdset/(\d+)")
 _SHUTDOWN = re.compile(r"\bqemu_system_shutdown_request reason=(\d+)\b")
 _GUEST_SHUTDOWN = "6"
-_TOLD_LIMIT = 800  # characters of QEMU's words that go into an error
+_TOLD_LIMIT = 800  # characters of the words of each that go into an error
 
 # What QEMU says when it cannot start, and what an operator makes of it.
 _REASONS = (
@@ -197,10 +197,22 @@ def parse_cpu_ticks(stat: str) -> int:
     return sum(map(int, fields[11:13]))
 
 
-def explain(log: str) -> str:
-    """Turn what QEMU said when it died into words for the middle of a sentence."""
-    words = " ".join(_PREFIX.sub("", log).split())[-_TOLD_LIMIT:]
+def explain(log: str, tpm_log: str = "") -> str:
+    """Turn what QEMU said when it died into words for the middle of a sentence.
+
+    Args:
+        log: what QEMU said.
+        tpm_log: what its TPM said, if it has one: QEMU does not know why that is not there.
+    """
+    words = _last_words(_PREFIX.sub("", log))
+    said = f"QEMU said: {words}" if words else "QEMU said nothing"
+    if tpm_words := _last_words(tpm_log):
+        said = f"{said}; its TPM said: {tpm_words}"
     for pattern, reason in _REASONS:
         if pattern.search(words):
-            return f"{reason}. QEMU said: {words}"
-    return f"QEMU said: {words}" if words else "QEMU said nothing"
+            return f"{reason}. {said}"
+    return said
+
+
+def _last_words(log: str) -> str:
+    return " ".join(log.split())[-_TOLD_LIMIT:]

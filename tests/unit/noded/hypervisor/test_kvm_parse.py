@@ -159,6 +159,11 @@ def test_last_words_are_explained(said: str, means: str) -> None:
     assert "2026" not in explanation
 
 
+def test_last_words_of_a_tpm_are_told_besides() -> None:
+    told = explain("qemu-system-x86_64: tpm-emulator: no answer\n", "swtpm: Need\n read/write\n")
+    assert told == "QEMU said: tpm-emulator: no answer; its TPM said: swtpm: Need read/write"
+
+
 @given(st.text())
 def test_any_last_words_are_one_line(said: str) -> None:
     assert len(explain(said).splitlines()) == 1
