@@ -23,6 +23,20 @@ def check_roots_own(path: Path) -> None:
         )
 
 
+def check_way(path: Path) -> None:
+    """Refuse a path, without links, at which others could put something else.
+
+    In a directory as /tmp anybody may add something, and nobody replaces what is another's.
+
+    Raises:
+        NodeFailure: a directory above it is not root's, or others can write it.
+    """
+    for directory in path.parents:
+        found = directory.stat()
+        if found.st_uid not in (0, os.geteuid()) or not found.st_mode & stat.S_ISVTX:
+            check_roots_own(directory)
+
+
 def check_program(path: Path, mode: int) -> None:
     """Refuse what cannot be run, or could be changed by others; ``mode`` is that of the file.
 

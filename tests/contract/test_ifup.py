@@ -115,6 +115,32 @@ def test_a_script_that_others_could_have_changed_is_refused_and_not_run(
     assert script.told == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT ROOT: nothing can be made another user's")
+def test_a_script_in_a_directory_that_others_could_replace_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "theirs" / "ours").mkdir(parents=True)
+    os.chown(tmp_path / "theirs", 65534, 0)
+    script = Script(tmp_path / "theirs" / "ours" / "kvm-ifup-custom")
+    script.write()
+    with pytest.raises(NodeFailure, match=r"/theirs has to be root's"):
+        run(Ifup(script.path).run(guest(), {0: "gnt0"}))
+    assert script.told == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT ROOT: nothing can be made another user's")
+def test_the_script_that_was_checked_is_run_wherever_a_link_of_others_leads(
+    script: Script,
+) -> None:
+    script.write('echo "$0" >> told')
+    theirs = script.path.parent / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 65534, 0)
+    (theirs / "way").symlink_to(script.path)
+    linked = script.path.parent / "linked"
+    linked.symlink_to(theirs / "way")
+    run(Ifup(linked).run(guest(), {0: "gnt0"}))
+    assert script.told == [str(script.path)]
+
+
 @needs_qemu
 def test_a_script_is_run_for_each_nic_that_a_guest_gets_and_keeps_one_from_starting() -> None:
     async def scenario(rig: KvmRig) -> None:

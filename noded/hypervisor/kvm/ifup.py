@@ -5,6 +5,7 @@ script's to do. It is called as Ganeti calls its own.
 """
 
 import asyncio
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from common.errors import NodeFailure
 from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec
 from noded.system.execute import execute
-from noded.system.roots_scripts import check_program, check_roots_own
+from noded.system.roots_scripts import check_program, check_way
 from noded.system.threads import in_thread
 
 ALL_S = 15.0  # for all nics of a guest
@@ -30,7 +31,7 @@ class Ifup:
         Raises:
             NodeFailure: says what is theirs.
         """
-        await in_thread(_may_run, self._script)
+        await in_thread(_find, self._script)
 
     async def run(self, guest: GuestSpec, taps: Mapping[int, str]) -> None:
         """Have the script set up taps.
@@ -42,13 +43,16 @@ class Ifup:
         Raises:
             NodeFailure: it has failed, takes too long, or others than root could have changed it.
         """
-        if not taps or not await in_thread(_may_run, self._script):
+        if not taps:
+            return
+        script = await in_thread(_find, self._script)
+        if script is None:
             return
         end = asyncio.get_running_loop().time() + ALL_S
         for index, tap in taps.items():
             left_s = max(0.0, end - asyncio.get_running_loop().time())
             told = dict(environment(guest.name, index, guest.nics[index], tap))
-            await execute(str(self._script), tap, timeout_s=left_s, environment=told)
+            await execute(script, tap, timeout_s=left_s, environment=told)
 
 
 def environment(instance: str, index: int, nic: NicSpec, tap: str) -> Iterator[tuple[str, str]]:
@@ -65,21 +69,21 @@ def environment(instance: str, index: int, nic: NicSpec, tap: str) -> Iterator[t
         yield "BRIDGE", nic.link
 
 
-def _may_run(script: Path) -> bool:
-    """Tell whether there is a script that can be run.
+def _find(script: Path) -> str | None:
+    """Return where the script really is, if there is one that can be run.
 
     Raises:
         NodeFailure: it cannot be looked at, or others could have changed it.
     """
     try:
-        mode = script.stat().st_mode
+        real = Path(os.path.realpath(script, strict=True))
+        mode = real.stat().st_mode
         if not mode & 0o111:
-            return False
-        for directory in {script.parent, script.resolve().parent}:
-            check_roots_own(directory)
-        check_program(script, mode)
+            return None
+        check_program(real, mode)
+        check_way(real)
     except FileNotFoundError:
-        return False
+        return None
     except OSError as error:
         raise NodeFailure(f"Cannot run {script}: {error.strerror}.", path=str(script)) from error
-    return True
+    return str(real)
