@@ -142,6 +142,19 @@ def test_the_script_that_was_checked_is_run_wherever_a_link_of_others_leads(
 
 
 @needs_qemu
+def test_a_guest_without_nics_starts_whatever_the_script_is() -> None:
+    async def scenario(rig: KvmRig) -> None:
+        Script(rig.ifup).write(mode=0o775)
+        first = rig.spec(nics=(nic(0),))
+        with pytest.raises(NodeFailure, match=r"root's"):
+            await rig.nodes["alpha"].ensure_running(first, taps(first.nics))
+        await rig.nodes["alpha"].ensure_running(rig.spec(), ())
+        await goes_on(rig, "alpha")
+
+    run_kvm(scenario)
+
+
+@needs_qemu
 def test_a_script_is_run_for_each_nic_that_a_guest_gets_and_keeps_one_from_starting() -> None:
     async def scenario(rig: KvmRig) -> None:
         alpha, script = rig.nodes["alpha"], Script(rig.ifup)

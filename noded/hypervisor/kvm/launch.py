@@ -97,7 +97,8 @@ class Launcher:
             check_extra(rules, parameters.kvm_extra)
             check_tpm(guest, parameters)
             check_chroot(parameters, program)
-            await self._ifup.check()
+            if guest.nics:
+                await self._ifup.check()
             users_of(guest, parameters, rules)
             check_firmware(parameters.firmware)
             if parameters.spice_bind and not guest.port:
