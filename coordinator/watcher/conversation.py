@@ -1,7 +1,7 @@
 """What a round of the watcher is made of: requests that it yields, and what it tells at the end."""
 
 import enum
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
 SOURCE = "gantry:watcher"  # in the reason of its jobs
@@ -43,6 +43,19 @@ def unfinished_or_since(moment: float) -> list[Any]:
     return ["|", unfinished, [">=", "received_ts", moment]]
 
 
-def rows(answer: Any) -> Iterable[list[Any]]:
-    """Yield the plain values of a query's rows."""
-    return ([value for _, value in row] for row in answer["data"])
+def asked(
+    kind: str, fields: Sequence[str], which: Sequence[Any] | None
+) -> Generator[Request, Any, list[list[Any]]]:
+    """Ask for a list; return the plain values of its rows."""
+    answer = yield Request("Query", (kind, fields, which))
+    return [[value for _, value in row] for row in answer["data"]]
+
+
+def ordered(
+    orders: Iterable[dict[str, Any]],
+) -> Generator[Request, Any, list[tuple[bool, Any]]]:
+    """Give orders, a job each; return whether each was taken, and its number or why it was not."""
+    answers: list[tuple[bool, Any]] = yield Request(
+        "SubmitManyJobs", ([[each] for each in orders],)
+    )
+    return answers

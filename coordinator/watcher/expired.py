@@ -2,12 +2,12 @@
 
 from coordinator.watcher.conversation import (
     LARGEST_ORDER,
-    Request,
     Round,
     Told,
     Weight,
+    asked,
     order,
-    rows,
+    ordered,
     unfinished_or_since,
 )
 
@@ -19,18 +19,17 @@ _EXPIRED = "its reservation has expired"
 def forget_expired(now: float) -> Round:
     """Have reserved instances removed that were to be kept until now."""
     fields = ["uuid", "name", "expires"]
-    reserved = rows((yield Request("Query", ("instance", fields, RESERVED))))
+    reserved = yield from asked("instance", fields, RESERVED)
     expired = {uuid: name for uuid, name, until in reserved if until is not None and until <= now}
     if not expired:
         return []
     lately = unfinished_or_since(now - AGAIN_S)
-    jobs = rows((yield Request("Query", ("job", ["ops"], lately))))
+    jobs = yield from asked("job", ["ops"], lately)
     tried = {op.get("instance_name") for (ops,) in jobs for op in ops if op.get("if_expired")}
     left = [uuid for uuid in expired if uuid not in tried][:LARGEST_ORDER]
     if not left:
         return []
-    orders = [_removal(uuid, now) for uuid in left]
-    answers = yield Request("SubmitManyJobs", ([[each] for each in orders],))
+    answers = yield from ordered(_removal(uuid, now) for uuid in left)
     return [
         Told(Weight.WARNING, f"Instance {expired[uuid]}: {_EXPIRED}; job {told} forgets it.")
         if accepted

@@ -17,8 +17,9 @@ from coordinator.watcher.conversation import (
     Round,
     Told,
     Weight,
+    asked,
     order,
-    rows,
+    ordered,
     unfinished_or_since,
 )
 from coordinator.watcher.decide import ATTEMPTS, MEMORY_S, PAUSES_S, Attempt, Start, decide, spoken
@@ -51,11 +52,11 @@ def one_round(now: float, *, heed_pause: bool = True) -> Round:
     Returns:
         What there is to say about it.
     """
-    asked = [
+    names = [
         "watcher_pause", "drain_flag", "self_repair", "maintain_node_health",
         "enabled_user_shutdown",
     ]  # fmt: skip
-    pause, drained, repairs, fences, may_turn_off = yield Request("QueryConfigValues", (asked,))
+    pause, drained, repairs, fences, may_turn_off = yield Request("QueryConfigValues", (names,))
     if heed_pause and pause is not None and pause > now:
         return [Told(Weight.INFO, f"The watcher pauses for another {spoken(pause - now)}.")]
     told = yield from _restart(now, drained=drained)
@@ -89,13 +90,12 @@ def run_hooks(now: float, *, heed_pause: bool = True) -> Round:
 
 def _restart(now: float, *, drained: bool) -> Round:
     """Have instances started that should run and do not."""
-    down = [name for (name,) in rows((yield Request("Query", ("instance", ["name"], DOWN))))]
+    down = [name for (name,) in (yield from asked("instance", ["name"], DOWN))]
     if not down:
         return []
-    asked = ["received_ts", "end_ts", "status", "ops"]
-    recent = unfinished_or_since(now - MEMORY_S)
-    jobs = list(rows((yield Request("Query", ("job", asked, recent)))))
-    locks = rows((yield Request("Query", ("lock", ["name", "mode", "pending"], None))))
+    fields, recent = ["received_ts", "end_ts", "status", "ops"], unfinished_or_since(now - MEMORY_S)
+    jobs = yield from asked("job", fields, recent)
+    locks = yield from asked("lock", ["name", "mode", "pending"], None)
     busy = frozenset({*_worked_on(jobs), *_locked(locks)})
     start, leave = decide(down, _attempts(jobs), busy, now)
     told = [Told(Weight.INFO, each.why) for each in leave]
@@ -105,19 +105,19 @@ def _restart(now: float, *, drained: bool) -> Round:
         return [*told, Told(Weight.INFO, why)]  # as the operator wants it
     if start:
         due = start[:LARGEST_ORDER]
-        answers = yield Request("SubmitManyJobs", ([[_job(each, now)] for each in due],))
-        told += [_ordered(each, *answer) for each, answer in zip(due, answers, strict=True)]
+        answers = yield from ordered(_job(each, now) for each in due)
+        told += [_told_of(each, *answer) for each, answer in zip(due, answers, strict=True)]
     return told
 
 
 def _tend_mirrors(now: float) -> Round:
     """Have it noted which copies of mirrored disks are behind, and parted ones connected again."""
     fields = ["name", "pnode.group", "mirror_state", "mirror_news", "admin_state"]
-    found = list(rows((yield Request("Query", ("instance", fields, NOT_WHOLE)))))
+    found = yield from asked("instance", fields, NOT_WHOLE)
     if not found:
         return []
     lately = unfinished_or_since(now - TEND_S)
-    jobs = list(rows((yield Request("Query", ("job", ["status", "ops"], lately)))))
+    jobs = yield from asked("job", ["status", "ops"], lately)
     noted = {op.get("group_name") for status, ops in jobs if status not in ENDED for op in ops}
     tended = {op.get("instance_name") for _, ops in jobs for op in ops}
     news = sorted({group for _, group, _, is_news, _ in found if is_news} - noted)
@@ -132,7 +132,7 @@ def _tend_mirrors(now: float) -> Round:
     ]
     if not notes and not links:
         return []
-    answers = yield Request("SubmitManyJobs", ([[order] for order in (*notes, *links)],))
+    answers = yield from ordered((*notes, *links))
     lines = (
         *(f"Group {group}: {_NEWS}" for group in news),
         *(f"Instance {name}: {_PARTED}" for name in parted),
@@ -149,17 +149,17 @@ def _repair_storage(now: float) -> Round:
     What does not help is not done again before a while: an operator has been told by then.
     """
     fields, faulty = ["pnode.group", "snodes.group"], ["==", "mirror_faulty", True]
-    found = list(rows((yield Request("Query", ("instance", fields, faulty)))))
+    found = yield from asked("instance", fields, faulty)
     if not found:
         return []
     lately = [">=", "received_ts", now - REPAIR_S]
-    jobs = rows((yield Request("Query", ("job", ["ops"], lately))))
+    jobs = yield from asked("job", ["ops"], lately)
     tried = {op.get("group_name") for (ops,) in jobs for op in ops if op["OP_ID"] == _REPAIR}
     groups = sorted({group for home, others in found for group in (home, *others)} - tried)
     if not groups:
         return []
-    orders = [[order(_REPAIR, "group_name", group, _FAULTY, now)] for group in groups]
-    answers = yield Request("SubmitManyJobs", (orders,))
+    orders = [order(_REPAIR, "group_name", group, _FAULTY, now) for group in groups]
+    answers = yield from ordered(orders)
     return [
         Told(Weight.WARNING, f"Group {group}: {_FAULTY}; job {told} looks what can be repaired.")
         if accepted
@@ -186,7 +186,7 @@ def _job(start: Start, now: float) -> dict[str, Any]:
     }
 
 
-def _ordered(start: Start, accepted: bool, answer: Any) -> Told:
+def _told_of(start: Start, accepted: bool, answer: Any) -> Told:
     name, number = start.instance, start.number
     if not accepted:
         why = f"Instance {name} should run and does not; it cannot be started: {answer}"

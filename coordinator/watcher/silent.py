@@ -4,12 +4,12 @@ Whether most nodes obey this master, and whether the node is silent still, is lo
 """
 
 from coordinator.watcher.conversation import (
-    Request,
     Round,
     Told,
     Weight,
+    asked,
     order,
-    rows,
+    ordered,
     unfinished_or_since,
 )
 from coordinator.watcher.decide import spoken
@@ -27,7 +27,7 @@ def fence_silent(now: float) -> Round:
     off in vain has its guests killed.
     """
     fields = ["name", "silent_for", "drained", "ndp/oob_program"]
-    answer = rows((yield Request("Query", ("node", fields, IN_SERVICE))))
+    answer = yield from asked("node", fields, IN_SERVICE)
     silent = [(name, *others) for name, *others in answer if others[0]]
     # Somebody is at work on a node that is drained, and may have switched it off.
     dead = [name for name, for_s, drained, _ in silent if for_s >= SILENCE_S and not drained]
@@ -48,11 +48,10 @@ def fence_silent(now: float) -> Round:
         )
         return [Told(Weight.WARNING, text)]
     lately = unfinished_or_since(now - AGAIN_S)
-    jobs = rows((yield Request("Query", ("job", ["ops"], lately))))
+    jobs = yield from asked("job", ["ops"], lately)
     if any(op["OP_ID"] == _FENCE and op["node_name"] == name for (ops,) in jobs for op in ops):
         return []
     why = f"has been silent for {spoken(for_s)}"
-    job = [[order(_FENCE, "node_name", name, why, now)]]
-    ((accepted, told),) = yield Request("SubmitManyJobs", (job,))
+    ((accepted, told),) = yield from ordered([order(_FENCE, "node_name", name, why, now)])
     text = f"job {told} switches it off." if accepted else f"it cannot be switched off: {told}"
     return [Told(Weight.WARNING, f"Node {name} {why}; {text}")]

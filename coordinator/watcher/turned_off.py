@@ -3,12 +3,12 @@
 from coordinator.watcher.conversation import (
     ENDED,
     LARGEST_ORDER,
-    Request,
     Round,
     Told,
     Weight,
+    asked,
     order,
-    rows,
+    ordered,
     unfinished_or_since,
 )
 
@@ -18,14 +18,11 @@ _WHY = "its user has turned it off"
 
 def note_turned_off(now: float) -> Round:
     """Have it recorded that instances are down because that was wanted."""
-    found = [name for (name,) in rows((yield Request("Query", ("instance", ["name"], TURNED_OFF))))]
+    found = [name for (name,) in (yield from asked("instance", ["name"], TURNED_OFF))]
     if not found:
         return []
-    asked = Request("Query", ("job", ["status", "ops"], unfinished_or_since(now)))
-    busy = {
-        op.get("instance_name") for status, ops in rows((yield asked)) for op in ops
-        if status not in ENDED
-    }  # fmt: skip
+    jobs = yield from asked("job", ["status", "ops"], unfinished_or_since(now))
+    busy = {op.get("instance_name") for status, ops in jobs if status not in ENDED for op in ops}
     names = [name for name in found if name not in busy][:LARGEST_ORDER]
     if not names:
         return []
@@ -34,7 +31,7 @@ def note_turned_off(now: float) -> Round:
         | {"admin_state_source": "user"}
         for name in names
     ]
-    answers = yield Request("SubmitManyJobs", ([[each] for each in orders],))
+    answers = yield from ordered(orders)
     return [
         Told(Weight.INFO, f"Instance {name}: {_WHY}; job {told} notes that.")
         if accepted
