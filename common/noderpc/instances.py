@@ -113,6 +113,7 @@ class GuestReport(Report):
     lacks_space: bool = False  # PAUSED: what it wrote found no room; it tries again when told to
     user_down: bool = False  # STOPPED: whoever uses it has turned it off
     held: bool = False  # PAUSED: it was started so
+    lost_tpm: bool = False  # RUNNING, PAUSED: its TPM has ended before it
     interfaces: Interfaces | None = None  # RUNNING: as its agent told lately; None: it did not
 
 

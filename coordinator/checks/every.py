@@ -15,6 +15,7 @@ from coordinator.checks.instances import (
     check_space,
     check_states,
     check_strangers,
+    check_tpms,
     check_whereabouts,
 )
 from coordinator.checks.mirrors import check_devices, check_mirrors, check_modules
@@ -81,6 +82,7 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
         check_states,
         check_silence,
         check_space,
+        check_tpms,
         check_whereabouts,
         check_strangers,
     ),

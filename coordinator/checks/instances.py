@@ -80,6 +80,19 @@ def check_space(seen: Seen) -> Iterator[Finding]:
                 yield Finding("EINSTANCEDOWN", "instance", known.name, message)
 
 
+def check_tpms(seen: Seen) -> Iterator[Finding]:
+    """Name guests that go on without the TPM that they were started with."""
+    for node, report in seen.answered():
+        for guest in report.guests:
+            if guest.lost_tpm:
+                known = seen.config.instances.get(guest.id, guest)
+                message = (
+                    f"its TPM on {node.name} has ended, and what it has sealed is out of its "
+                    f"reach; “gnt-instance reboot {known.name}” gives it back"
+                )
+                yield Finding("EINSTANCEDOWN", "instance", known.name, message)
+
+
 def check_whereabouts(seen: Seen) -> Iterator[Finding]:
     """Name instances of which a migration has left open where they are."""
     for instance in seen.config.made_instances:

@@ -173,6 +173,8 @@ class InstanceRow:
             return f"{here.state}, as what it wrote found no room"
         if here.held:
             return f"{here.state}, as it was started so"
+        if here.lost_tpm:
+            return f"{here.state}, without its TPM, which has ended"
         silent = f", silent for {here.silent_s:.0f} s" if here.silent_s else ""
         return f"{here.state}{silent}"
 

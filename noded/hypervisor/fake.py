@@ -230,6 +230,7 @@ class FakeHypervisor(FakeLives):
             lacks_space=guest.lacks_space,
             user_down=guest.was_turned_off and state is GuestState.STOPPED,
             held=guest.is_held and state is GuestState.PAUSED,
+            lost_tpm=guest.lost_tpm and state.is_alive,
             interfaces=guest.interfaces,
         )
 

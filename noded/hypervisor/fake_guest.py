@@ -106,6 +106,7 @@ class Guest:
     has_told_left: bool = False  # which is written down then, and true whether it answers or not
     has_process: bool = True
     lacks_space: bool = False  # it stands still because of that
+    lost_tpm: bool = False
     is_deaf: bool = False  # lets go of no device that it is asked for, and has no agent
     was_turned_off: bool = False  # by whoever uses it
     is_held: bool = False  # it was started paused

@@ -74,6 +74,11 @@ def emulator(rig: KvmRig, node: str = "alpha") -> Process | None:
     return rig.home(node).tpm_process()
 
 
+async def lost_tpm(rig: KvmRig) -> bool:
+    (told,) = await rig.nodes["alpha"].guests()
+    return told.lost_tpm
+
+
 def has_none(rig: KvmRig, node: str = "alpha") -> bool:
     found = emulator(rig, node)
     if found is None:
@@ -283,10 +288,12 @@ def test_a_guest_whose_tpm_has_died_stays_where_it_is() -> None:
         alpha = rig.nodes["alpha"]
         await alpha.ensure_running(trusted(rig), ())
         await goes_on(rig, "alpha")
+        assert not await lost_tpm(rig)
         found = emulator(rig)
         assert found is not None
         with found:
             await found.kill()
+        assert await lost_tpm(rig)
         reception = await rig.nodes["beta"].ensure_receiving(trusted(rig), (), MOVE)
         with pytest.raises(NodeFailure, match="goes on here"):
             await send(rig, reception)

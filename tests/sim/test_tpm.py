@@ -7,6 +7,7 @@ from common.errors import Conflict, InvalidRequest
 from common.names import DiskId
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.verify_config import VerifyConfig
+from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
@@ -95,6 +96,29 @@ def test_a_guest_moves_with_the_tpm_that_it_has_and_with_no_other() -> None:
             await cluster.run(ModifyInstance(instance_name=WEB1, hvparams=TPM))
             with pytest.raises(Conflict, match="other tpm since it was started"):
                 await cluster.run(MigrateInstance(instance_name=WEB1, target_node="gamma"))
+
+    simulate(scenario())
+
+
+def test_a_guest_that_has_lost_its_tpm_is_named_until_it_has_one_again() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(candidates=1) as cluster:
+            await cluster.run(WITH_TPM)
+            (guest,) = cluster.machines["beta"].guests._guests.values()
+            guest.lost_tpm = True
+            assert "web1: its TPM on beta has ended" in await found(cluster)
+            assert await in_lists(cluster) == "running, without its TPM, which has ended"
+            await cluster.run(RebootInstance(instance_name=WEB1))
+            assert "TPM" not in await found(cluster)
+            assert await in_lists(cluster) == "running"
+
+    async def found(cluster: SimulatedCluster) -> str:
+        job = await cluster.finished(await cluster.submit(VerifyGroup(group_name="default")))
+        return "\n".join(entry.message for entry in job.ops[0].log)
+
+    async def in_lists(cluster: SimulatedCluster) -> str:
+        ((state,),) = await cluster.master.luxi("QueryInstances", (), ["guest_state"])
+        return str(state)
 
     simulate(scenario())
 

@@ -168,6 +168,17 @@ class Home(Marks):
         return process.find_tpm(self.tpm_pid, str(self.tpm))
 
     @property
+    def lost_tpm(self) -> bool:
+        """Tell whether this guest goes on though its TPM has ended."""
+        if not self.tpm.exists():
+            return False
+        found = self.tpm_process()
+        if found is None:
+            return self.runs  # in this order: a TPM ends with its guest
+        with found:
+            return False
+
+    @property
     def runs(self) -> bool:
         """Tell whether there is a process of this guest."""
         found = self.process()

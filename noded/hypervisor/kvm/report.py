@@ -56,6 +56,7 @@ async def report(home: Home, pulses: Pulses, agents: Agents) -> GuestReport | No
         lacks_space=seen.lacks_space,
         user_down=seen.state is GuestState.STOPPED and _was_turned_off(home, record),
         held=record.held and seen.state is GuestState.PAUSED,
+        lost_tpm=seen.state.is_alive and home.lost_tpm,
         interfaces=await _interfaces(home, record, seen.state, agents),
         rest=seen.rest,
         silent_s=silent_s,

@@ -124,6 +124,10 @@ FLAWS_OF_INSTANCES = {
         "EINSTANCEDOWN", "stands still on alpha, as what it wrote found no room; make some where",
         alpha={"guests": (replace(GUEST, state=GuestState.PAUSED, lacks_space=True),)},
     ),
+    "a TPM has ended": Flaw(
+        "EINSTANCEDOWN", "its TPM on alpha has ended, and what it has sealed is out of its reach",
+        alpha={"guests": (replace(GUEST, lost_tpm=True),)},
+    ),
     "it is open where an instance is": Flaw(
         "EINSTANCEWRONGNODE", "may be on alpha or beta; unless a job is moving it just now",
         (Put(replace(INSTANCE, maybe_on=(NodeId("alpha"), NodeId("beta")))),),
