@@ -106,6 +106,18 @@ MOVES = (
         (MIGRATIONS, "tests/unit/operations/test_whereabouts.py"),
     ),
     Fault(
+        "given up before it says that it came", "what has left is not given up on a silent node",
+        "coordinator/operations/instance/whereabouts.py",
+        "    if sent and not came:\n", "    if False:\n",
+        (HALF_MOVED,),
+    ),
+    Fault(
+        "patience while memory is sent", "a long move ends as patiently as a short one",
+        "coordinator/operations/instance/transfer.py",
+        "limit += cluster.steady() - began", "pass",
+        (MIGRATIONS,),
+    ),
+    Fault(
         "remnant of what may be there", "a node that comes back keeps what may be there",
         "coordinator/operations/node/remnants.py",
         "(instance.primary_node, *instance.maybe_on)", "(instance.primary_node,)",

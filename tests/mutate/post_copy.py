@@ -32,6 +32,36 @@ BY_POST_COPY = (
         (SIMULATED,),
     ),
     Fault(
+        "half asked to power off", "half of a guest is not ended by who only wants it to end well",
+        "coordinator/operations/instance/shutdown.py",
+        "    if found is not None and found.rest:\n", "    if False:\n",
+        (SIMULATED,),
+    ),
+    Fault(
+        "half stopped to be booted", "half of a guest is not ended to be started again",
+        "coordinator/operations/instance/reboot.py",
+        "        elif not soft:\n            check_settled(cluster, instance)\n", "",
+        (SIMULATED,),
+    ),
+    Fault(
+        "half refused what it waits for", "what waits for its memory need not answer to get it",
+        "coordinator/operations/instance/whereabouts.py",
+        "    return guest.state.is_alive or waits\n", "    return guest.state.is_alive\n",
+        (SIMULATED,),
+    ),
+    Fault(
+        "half kept for the dead", "half of what is lost is ended without asking a dead node",
+        "coordinator/operations/instance/cleanup.py",
+        "    if plan.runs or plan.resume:\n", "    if True:\n",
+        (SIMULATED,),
+    ),
+    Fault(
+        "dead node's disks waited for", "a node that is marked offline lets go of nothing",
+        "coordinator/operations/instance/cleanup.py",
+        "    if not home.offline:\n", "    if True:\n",
+        (SIMULATED,),
+    ),
+    Fault(
         "half cleared away", "what is left of a guest's memory is no mere remnant",
         "noded/hypervisor/kvm/lives.py",
         "                    raise half_here(home)\n", "                    pass\n",
