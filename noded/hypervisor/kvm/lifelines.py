@@ -2,7 +2,8 @@
 
 A device that touches such memory stops QEMU's main loop, and with it all of QMP but two commands,
 which are obeyed out of band in a session that was open before. One is held for each guest that
-lacks memory, together with spare connections that QEMU was given while it could still take them.
+lacks memory, together with spare connections that QEMU was given while it could still take them,
+and is given again whenever it can.
 What comes on another line is passed on there; it is encrypted, and noded has no part in it.
 """
 
@@ -16,7 +17,7 @@ from common.tasks import Background
 from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.monitor import CommandRefused, Monitor, monitor
 
-SPARES = 4  # lines that can be cut before QEMU has to take another spare
+SPARES = 4  # lines that can be cut while QEMU does not get to its main loop
 LOOK_EVERY_S = 1.0
 CHUNK = 1 << 20
 
@@ -29,22 +30,30 @@ class Lifeline:
         self._spares: dict[str, socket.socket] = {}  # our ends, by what QEMU calls its own
         self._given = 0
 
-    async def give_spare(self) -> None:
-        """Give QEMU one end of another connection; it has to answer.
+    @property
+    def lacks_spares(self) -> bool:
+        """Whether some were used up."""
+        return len(self._spares) < SPARES
+
+    async def refill(self) -> None:
+        """Give QEMU all the spare connections that it lacks; it has to answer.
+
+        One at a time: it takes each for the descriptor that it was handed last.
 
         Raises:
-            NodeFailure: it does not.
+            NodeFailure: it does not answer.
         """
-        ours, qemus = socket.socketpair()
-        with qemus:
-            name = f"spare{self._given}"
-            try:
-                await self._session.lend(name, qemus.fileno())  # and it waits for what comes there
-            except NodeFailure:
-                ours.close()
-                raise
-        ours.settimeout(0)
-        self._spares[name], self._given = ours, self._given + 1
+        while self.lacks_spares:
+            ours, qemus = socket.socketpair()
+            with qemus:
+                name = f"spare{self._given}"
+                try:
+                    await self._session.lend(name, qemus.fileno())  # it waits for what comes there
+                except NodeFailure:
+                    ours.close()
+                    raise
+            ours.settimeout(0)
+            self._spares[name], self._given = ours, self._given + 1
 
     async def cut(self) -> None:
         """Have QEMU let go of its line; harmless if that is cut, or there is none."""
@@ -58,7 +67,7 @@ class Lifeline:
             NodeFailure: there is none, or QEMU refuses, or is silent.
         """
         if not self._spares:
-            await self.give_spare()
+            raise NodeFailure("QEMU has no line left that it could go on with, and takes none now.")
         name = next(iter(self._spares))
         ours = self._spares.pop(name)
         try:
@@ -92,11 +101,10 @@ class Lifelines:
             session = await stack.enter_async_context(monitor(home.news_socket, name))
             lifeline = Lifeline(session)
             stack.callback(lifeline.close)
-            for _ in range(SPARES):
-                await lifeline.give_spare()
+            await lifeline.refill()
             self._held[home.instance] = lifeline
             stack.callback(self._held.pop, home.instance)
-            holding = self._holding(home, stack.pop_all())
+            holding = _holding(home, name, lifeline, stack.pop_all())
             self._background.start(holding, name=f"the lifeline of {name}")
         return lifeline
 
@@ -113,10 +121,24 @@ class Lifelines:
             raise
         self._background.start(_join(line, spare), name=f"memory for {name}")
 
-    async def _holding(self, home: Home, held: AsyncExitStack) -> None:
-        async with held:
-            while home.lacks_memory and home.runs:  # noqa: ASYNC110 -- marks tell nobody
-                await asyncio.sleep(LOOK_EVERY_S)
+
+async def _holding(home: Home, name: str, lifeline: Lifeline, held: AsyncExitStack) -> None:
+    async with held:
+        while home.lacks_memory and home.runs:
+            if lifeline.lacks_spares:
+                with suppress(NodeFailure):
+                    await _refill_if_it_answers(home, name, lifeline)
+            await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def _refill_if_it_answers(home: Home, name: str, lifeline: Lifeline) -> None:
+    """Give a guest's QEMU spare connections, unless it waits for memory.
+
+    Then what it is told in the lifeline itself would pile up until QEMU reads nothing there any
+    more, not even what it obeys at once. To begin another session takes its main loop.
+    """
+    async with monitor(home.qmp_socket, name, patience_s=LOOK_EVERY_S):
+        await lifeline.refill()
 
 
 async def _join(one: socket.socket, other: socket.socket) -> None:
