@@ -1,5 +1,6 @@
 """Guests that come from another node, and go there: what may be done in which state."""
 
+import asyncio
 import logging
 from contextlib import suppress
 
@@ -22,6 +23,8 @@ from noded.hypervisor.kvm.ways import Line, Manner, progress_of
 
 log = logging.getLogger(__name__)
 
+HOLD_AGAIN_S = 1.0
+
 
 class Moves:
     """Of the guests of one node; see ``Hypervisor``."""
@@ -36,11 +39,12 @@ class Moves:
         self._lifelines = Lifelines(guests.background)
 
     async def prepare(self) -> None:
-        """Be able to mend the lines of guests that lack memory, as noded was before."""
+        """Become able to mend the lines of guests that lack memory, as noded was before."""
         for home in homes(self._guests.directory):
             if home.lacks_memory:
-                with suppress(NodeFailure):  # it has ended, or waits for what it lacks
-                    await self._lifelines.hold(home, name_of(home))
+                self._guests.background.start(
+                    self._hold(home), name=f"looking for the lifeline of {name_of(home)}"
+                )
 
     async def ensure_receiving(
         self, guest: GuestSpec, taps: tuple[str, ...], move: TaskId
@@ -155,6 +159,15 @@ class Moves:
             line = await connect(host, reception.port, reception.secret)
             await post_copy.send_rest(home, record.name, reception.secret, line)
             log.info("the rest of %s goes on to %s", record.name, host)
+
+    async def _hold(self, home: Home) -> None:
+        """Hold a guest's lifeline as soon as its QEMU answers, while it lacks memory."""
+        while home.lacks_memory and home.runs:
+            async with self._guests.turns.of(home.instance):
+                with suppress(NodeFailure):  # it may wait for what it lacks, and have that soon
+                    await self._lifelines.hold(home, name_of(home))
+                    return
+            await asyncio.sleep(HOLD_AGAIN_S)
 
     async def _kept(self, home: Home, name: str) -> Reception | None:
         """Return where a shell is reached; None for one that is good for nothing any more."""

@@ -3,15 +3,19 @@
 import tempfile
 from functools import partial
 from pathlib import Path
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 import uvloop
 
 from common.tasks import Background
-from noded.hypervisor.kvm import lifelines
+from noded.hypervisor.interface import Surroundings
+from noded.hypervisor.kvm import lifelines, monitor, moves
+from noded.hypervisor.kvm.accelerator import Accelerators
+from noded.hypervisor.kvm.driver import KvmHypervisor
 from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.lifelines import SPARES, Lifelines
-from tests.support.hypervisors import WEB1, until
+from tests.support.hypervisors import ADDRESSES, WEB1, until
 from tests.support.scripted_qemu import ScriptedQemu
 
 
@@ -38,6 +42,44 @@ def test_lines_that_were_used_up_are_replaced_while_qemu_answers(
 
     with tempfile.TemporaryDirectory(prefix="hv-") as directory:
         uvloop.run(scenario(Home(Path(directory), WEB1)))
+
+
+def test_guest_that_was_silent_when_its_noded_came_back_has_a_lifeline_when_it_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(monitor, "ANSWER_S", 0.3)
+    monkeypatch.setattr(moves, "HOLD_AGAIN_S", 0.1)
+    monkeypatch.setattr(Home, "runs", True)
+    monkeypatch.setattr(Accelerators, "verdict", AsyncMock())
+
+    async def scenario(root: Path) -> None:
+        home = Home(root / "run", WEB1)
+        home.directory.mkdir(parents=True)
+        home.lack_memory()
+        qemu, noded = ScriptedQemu(), _noded(root)
+        async with qemu.at(home.news_socket):
+            qemu.hangs = True
+            await noded.prepare()
+            await until(lambda: qemu.sessions > 1)  # it tried, and does again
+            qemu.hangs = False
+            await until(partial(_was_given, qemu, SPARES))
+            await noded.close()
+
+    with tempfile.TemporaryDirectory(prefix="hv-") as directory:
+        uvloop.run(scenario(Path(directory)))
+
+
+def _noded(root: Path) -> KvmHypervisor:
+    return KvmHypervisor(
+        Surroundings(
+            instances=root / "run",
+            identity=root,
+            address=ADDRESSES["alpha"],
+            rules=root / "rules",
+            ifup=root / "kvm-ifup-custom",
+            open_disk=Mock(),
+        )
+    )
 
 
 def _was_given(qemu: ScriptedQemu, lines: int) -> bool:
