@@ -1,6 +1,6 @@
 """How a transfer of a guest's memory goes, as QEMU tells: answers in, values out.
 
-Source: docs/interop/qemu-qmp-ref of QEMU 7.2.
+Source: docs/interop/qemu-qmp-ref of QEMU 7.2, and qapi/migration.json of later ones.
 """
 
 from collections.abc import Mapping
@@ -32,11 +32,13 @@ _TRANSFERS = {
     "device": Transfer.ACTIVE,
     "wait-unplug": Transfer.ACTIVE,
     "cancelling": Transfer.ACTIVE,
+    "postcopy-device": Transfer.ACTIVE,  # since 10.2; it may go on here after all
     "postcopy-active": Transfer.HANDED_OVER,
     "postcopy-recover-setup": Transfer.HANDED_OVER,
     "postcopy-recover": Transfer.HANDED_OVER,
     "postcopy-paused": Transfer.CUT,
     "completed": Transfer.COMPLETED,
+    "failing": Transfer.ACTIVE,  # later than 10.1; it cleans up
     "failed": Transfer.FAILED,
     "cancelled": Transfer.CANCELLED,
 }
@@ -94,7 +96,7 @@ def parse_progress(answer: Mapping[str, Any]) -> Progress:
     past that. Source: QEMU 7.2, migration/migration.c, postcopy_start.
 
     Raises:
-        UnexpectedOutput: a state that QEMU 7.2 does not have.
+        UnexpectedOutput: a state that no QEMU has of which we know.
     """
     status = str(answer.get("status", "none"))
     if status not in _TRANSFERS:

@@ -72,6 +72,7 @@ def test_progress_of_a_source() -> None:
     ("status", "sent", "state", "rest"),
     [
         ("postcopy-active", 0, Transfer.ACTIVE, None),  # it may go on here after all
+        ("postcopy-device", 83192, Transfer.ACTIVE, None),
         ("postcopy-active", 83192, Transfer.HANDED_OVER, Rest.COMES),
         ("postcopy-recover", 83192, Transfer.HANDED_OVER, Rest.COMES),
         ("postcopy-paused", 83192, Transfer.CUT, Rest.CUT),
@@ -102,6 +103,7 @@ def test_target_tells_the_rest_without_figures(status: str, rest: Rest) -> None:
     [
         ({}, Progress(state=Transfer.NONE)),
         ({"status": "setup"}, Progress(state=Transfer.ACTIVE)),
+        ({"status": "failing"}, Progress(state=Transfer.ACTIVE)),
         ({"status": "cancelled"}, Progress(state=Transfer.CANCELLED)),
         (
             {"status": "failed", "error-desc": "The certificate is not trusted"},
