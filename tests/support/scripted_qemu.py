@@ -13,6 +13,8 @@ GREETING = {"QMP": {"version": {"qemu": {}, "package": ""}, "capabilities": ["oo
 class ScriptedQemu:
     """Answers each command as ``answers`` say, others with nothing; ``told`` has what it did.
 
+    Of a list it answers one after the other, the last for ever.
+
     Attributes:
         hangs: it obeys only what is to be obeyed at once.
         sessions: how often somebody came.
@@ -53,7 +55,10 @@ class ScriptedQemu:
                 return
             command = asked["execute"]
         self.told.append(command)
-        _say(writer, {"return": self.answers.get(command, {}), "id": asked.get("id")})
+        answer = self.answers.get(command, {})
+        if isinstance(answer, list):
+            answer = answer.pop(0) if len(answer) > 1 else answer[0]
+        _say(writer, {"return": answer, "id": asked.get("id")})
 
 
 def _say(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:

@@ -78,6 +78,13 @@ async def send(
         if await _ensure_runs_or_has_left(home, name):
             return
     reason = end.error or "it was cancelled"
+    if home.has_begun_post_copy:
+        raise NodeFailure(
+            f"Moving {name} to {peer} failed as it was about to go on there; it goes on here, with "
+            f"its disks again: {reason}.",
+            instance=name,
+            peer=peer,
+        )
     raise NodeFailure(
         f"Moving {name} to {peer} failed, and it goes on here: {reason}.", instance=name, peer=peer
     )
@@ -255,7 +262,9 @@ async def _look(home: Home, name: str) -> Progress:
 async def _ensure_runs_or_has_left(home: Home, name: str) -> bool:
     """After a transfer: return True if the guest has left; if not, it runs here.
 
-    QEMU resumes a guest whose transfer failed; make sure, in case that failed too.
+    QEMU resumes a guest whose transfer failed; make sure, in case that failed too. One that fails
+    as it switches to post-copy is resumed without the disks, which its guest was to have there: at
+    its first write QEMU would end. "cont" takes them back; the target was not told to run.
     """
     async with monitor(home.qmp_socket, name) as session:
         await take_key(session, home)
@@ -264,6 +273,8 @@ async def _ensure_runs_or_has_left(home: Home, name: str) -> bool:
             return True
         match parse_state(status):
             case GuestState.MIGRATED | GuestState.PAUSED:
+                await session.ask("cont")
+            case GuestState.RUNNING if home.has_begun_post_copy:
                 await session.ask("cont")
             case _:
                 pass
