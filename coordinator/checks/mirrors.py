@@ -1,7 +1,7 @@
 """Mirrored disks: whether both copies are there, and get what is written."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from common.model.disk import DrbdBacking
 from common.model.instance import Instance
@@ -10,7 +10,9 @@ from common.model.template import DiskTemplate
 from common.names import DiskId
 from coordinator.checks.finding import Finding, NodeReport, Seen, Severity
 from coordinator.disks.diagnosis import MirrorState, Side, diagnose
+from coordinator.disks.drbd_options import refused_by_nine
 from coordinator.disks.mirrors import generation_of
+from coordinator.disks.parameters import disk_parameters
 
 # That a node does not answer is told once, of the node.
 _SEVERITIES = {
@@ -25,7 +27,8 @@ _SEVERITIES = {
 def check_modules(seen: Seen) -> Iterator[Finding]:
     """Name nodes that cannot mirror disks, and those whose DRBD is of another version."""
     templates = map(DiskTemplate, seen.config.cluster.enabled_disk_templates)
-    if not any(each.traits.is_mirrored for each in templates):
+    mirrored = [each for each in templates if each.traits.is_mirrored]
+    if not mirrored:
         return
     there = [(node, report.facts) for node, report in seen.answered() if node.vm_capable]
     versions = Counter(facts.drbd_version for _, facts in there if facts.drbd_version)
@@ -40,6 +43,22 @@ def check_modules(seen: Seen) -> Iterator[Finding]:
             if generation_of(facts.drbd_version) != generation_of(usual):
                 message += "; what is mirrored between both goes on, and no new disk will be"
             yield Finding("ENODEDRBDVERSION", "node", node.name, message, Severity.WARNING)
+        if generation_of(facts.drbd_version) == "9":
+            yield from _check_options(seen, node, facts.drbd_version, mirrored)
+
+
+def _check_options(
+    seen: Seen, node: Node, version: str, templates: Iterable[DiskTemplate]
+) -> Iterator[Finding]:
+    """Name options of the operator's with which a node with DRBD 9 attaches no disk."""
+    group = seen.config.groups[node.group]
+    for template in templates:
+        if refused := refused_by_nine(disk_parameters(seen.config, group, template)):
+            message = (
+                f"cannot mirror disks: DRBD {version} does not know {' or '.join(refused)}; take "
+                f"it out of the disk parameters of group {group.name}, or of the cluster"
+            )
+            yield Finding("ENODEDRBD", "node", node.name, message)
 
 
 def check_mirrors(seen: Seen) -> Iterator[Finding]:

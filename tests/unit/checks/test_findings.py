@@ -1,6 +1,7 @@
 """Each thing that ``gnt-cluster verify`` can find, in a cluster that lacks nothing else."""
 
 import pytest
+from msgspec.structs import replace
 
 from common.model.disk import Disk, DrbdBacking, LvmBacking
 from common.names import DiskId, MiB, NodeId
@@ -8,12 +9,12 @@ from common.noderpc.mirrors import MirrorDevice
 from coordinator.checks.finding import Seen, Severity
 from coordinator.checks.mirrors import check_devices
 from coordinator.state.rows import Delete, Put
-from tests.unit.checks.flaw import Flaw, findings_of
+from tests.unit.checks.flaw import Flaw, facts, findings_of
 from tests.unit.checks.flaws_of_instances import FLAWS_OF_INSTANCES
 from tests.unit.checks.flaws_of_nodes import FLAWS_OF_NODES
 from tests.unit.checks.flaws_of_roles import FLAWS_OF_ROLES
 from tests.unit.checks.flaws_of_storage import FLAWS_OF_STORAGE
-from tests.unit.checks.healthy import HEALTHY, INSTANCE, SSCONF, STAMP, VERSION, report_of
+from tests.unit.checks.healthy import CLUSTER, HEALTHY, INSTANCE, SSCONF, STAMP, VERSION, report_of
 
 MIRROR = DrbdBacking(
     data=LvmBacking(group="gantry", name="mirror.data"),
@@ -21,6 +22,14 @@ MIRROR = DrbdBacking(
     port=11000, minors={NodeId("beta"): 3}, secret="s",
 )  # fmt: skip
 
+WITH_OPTIONS = (
+    Put(replace(
+        CLUSTER, enabled_disk_templates=("sharedfile", "drbd"), diskparams={"drbd": {
+            "disk-custom": "--al-extents=67 --resync-rate=1M",
+            "net-custom": "--ping-int=1 --unplug-watermark=16",
+        }},
+    )),
+)  # fmt: skip
 AREAS = (FLAWS_OF_ROLES, FLAWS_OF_NODES, FLAWS_OF_INSTANCES, FLAWS_OF_STORAGE)
 FLAWS = {name: flaw for area in AREAS for name, flaw in area.items()}
 
@@ -34,6 +43,15 @@ def test_foreign_device_in_the_place_of_a_disks_is_named() -> None:
     (found,) = check_devices(seen)
     assert (found.code, found.name) == ("ENODEDRBD", "beta")
     assert "that of precious, which is none of ours; the disk mirror has" in found.message
+
+
+def test_options_that_only_the_former_drbd_of_a_node_takes_are_named() -> None:
+    """No disk could be attached there."""
+    assert findings_of(Flaw("", "", WITH_OPTIONS)) == []
+    found = findings_of(Flaw("", "", WITH_OPTIONS, beta=facts(drbd_version="9.2.16")))
+    ((name, message),) = [(f.name, f.message) for f in found if f.code == "ENODEDRBD"]
+    assert name == "beta"
+    assert "know --resync-rate in disk-custom or --unplug-watermark in net-custom" in message
 
 
 def test_nothing_is_found_in_a_healthy_cluster() -> None:
