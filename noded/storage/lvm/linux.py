@@ -162,7 +162,7 @@ class LinuxVolumes(Volumes):
 
     async def grow(self, volume: Volume, size: MiB) -> None:
         names.check(volume)
-        self._seen.forget([volume])  # it may hold old data for a while
+        self._seen.doubt([volume])  # it may hold old data for a while
         async with self._turns.of(volume.place.group):
             found = usable(volume, (await find_ours([volume])).get(volume), "grown")
             start = found.unzeroed
@@ -190,7 +190,7 @@ class LinuxVolumes(Volumes):
 
     async def roll_back(self, volume: Volume, snapshot: Volume) -> None:
         names.check(volume, snapshot)
-        self._seen.forget([volume])
+        self._seen.doubt([volume])
         if not self._merging.is_going(snapshot):
             ours = await find_ours([volume, snapshot])
             found = usable(volume, ours.get(volume), "rolled back")

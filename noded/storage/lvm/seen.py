@@ -41,6 +41,12 @@ class Seen:
             if uuid:
                 self._known[volume.name] = _Known(uuid, until_s, goes_with_origin=False)
 
+    def doubt(self, volumes: Iterable[Volume]) -> None:
+        """Have LVM be asked before volumes are used again; whose devices are theirs is known."""
+        for volume in volumes:
+            if known := self._known.get(volume.name):
+                self._known[volume.name] = known._replace(until_s=0.0)
+
     def forget(self, volumes: Iterable[Volume]) -> None:
         for volume in volumes:
             self._known.pop(volume.name, None)

@@ -573,6 +573,28 @@ def test_what_may_hold_old_data_is_looked_at_again(
     run(story)
 
 
+def test_a_volume_that_grows_or_goes_back_is_opened_only_if_it_is_still_the_same(
+    program: Lvm, devices: dict[Volume, str]
+) -> None:
+    """Another one may get its name while it does."""
+    kept = snapshot(0).kept.volume
+    devices[volume()] = "u1"
+    program.volumes = [row(volume(), lv_active="active", lv_uuid="u1")]
+    program.refuses = lambda line: "full" if line.startswith("lvextend") else None
+
+    async def story(volumes: LinuxVolumes) -> None:
+        await volumes.activate([volume()])
+        with pytest.raises(CommandFailed):
+            await volumes.grow(volume(), MiB(16))
+        assert volumes._seen.uuid_of(volume()) == "u1"
+        program.volumes[0]["lv_merging"] = "merging"
+        with pytest.raises(Unfinished):
+            await volumes.roll_back(volume(), kept)
+        assert volumes._seen.uuid_of(volume()) == "u1"
+
+    run(story)
+
+
 def test_a_snapshot_beside_its_volume_is_never_deactivated_by_itself(
     program: Lvm, devices: dict[Volume, str]
 ) -> None:
