@@ -60,7 +60,7 @@ class DrbdPair:
         self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
         self.proves = has_hmac()
         self._opened: list[int] = []
-        _, language = read_version(Path("/proc/drbd").read_text())
+        _, language = read_version(Path("/sys/module/drbd/version").read_text())
         assert language is not None
         self._language = language
 

@@ -50,14 +50,16 @@ class LinuxDrbd(DrbdModule):
         """Run programs with ``run``; below ``root`` are ``proc`` and ``sys``."""
         self._run = run
         self._proc = root / "proc/drbd"
+        # The file in proc tells it as well, and of all devices, as often as it is read.
+        self._version = root / "sys/module/drbd/version"
         self._settings = root / "sys/module/drbd/parameters"
 
     async def state(self) -> ModuleState:
         try:
+            version, language = read_version(self._version.read_text())
             told = self._proc.read_text()
         except OSError:
             return ModuleState(problem=NOT_LOADED)
-        version, language = read_version(told)
         if language is None:
             problem = (
                 f"DRBD's kernel module has version {version}; needed is 8.4, which Linux has, or 9 "
@@ -84,7 +86,7 @@ class LinuxDrbd(DrbdModule):
 
     def _language(self) -> Language:
         try:
-            version, language = read_version(self._proc.read_text())
+            version, language = read_version(self._version.read_text())
         except OSError as error:
             raise NodeFailure(NOT_LOADED) from error
         if language is None:

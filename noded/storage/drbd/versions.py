@@ -12,11 +12,11 @@ NOT_LOADED = (
     "it is there after a boot."
 )
 
-_VERSION = re.compile(r"version: (([0-9]+)\.([0-9]+)\.[0-9.-]+)")
+_VERSION = re.compile(r"(([0-9]+)\.([0-9]+)\.[0-9.-]+)")
 
 
 def read_version(told: str) -> tuple[str, Language | None]:
-    """Return the module's version by ``/proc/drbd``, and how to talk to it, if that is known."""
+    """Return the version that a module has by what it tells, and how to talk to it, if known."""
     match = _VERSION.match(told)
     if match is None:
         return "", None

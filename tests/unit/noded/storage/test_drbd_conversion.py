@@ -70,8 +70,8 @@ class Metadata:
 
 
 def node(root: Path, version: str, metadata: Metadata) -> LinuxDrbd:
-    (root / "proc").mkdir()
-    (root / "proc/drbd").write_text(f"version: {version} (api:2/proto:118-123)\n")
+    (module := root / "sys/module/drbd").mkdir(parents=True)
+    (module / "version").write_text(f"{version}\n")
     return LinuxDrbd(metadata, root=root)
 
 

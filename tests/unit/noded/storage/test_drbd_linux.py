@@ -60,9 +60,9 @@ Module = Callable[..., LinuxDrbd]
 @pytest.fixture
 def eight(tmp_path: Path) -> Module:
     """Return what makes a module of 8.4 that programs are run for."""
-    (proc := tmp_path / "eight/proc").mkdir(parents=True)
-    (proc / "drbd").write_text("version: 8.4.11 (api:1/proto:86-101)\n")
-    return partial(LinuxDrbd, root=proc.parent)
+    (module := tmp_path / "eight/sys/module/drbd").mkdir(parents=True)
+    (module / "version").write_text("8.4.11\n")
+    return partial(LinuxDrbd, root=tmp_path / "eight")
 
 
 @pytest.fixture
@@ -126,6 +126,14 @@ def test_a_device_that_the_module_does_not_make_is_told_with_its_reason(
     answers(monkeypatch, *([each] for each in said))
     with pytest.raises(NodeFailure, match=r"make device 7 for gantry-d: error 130 no room\."):
         netlink.create("gantry-d", 7)
+
+
+def test_what_is_asked_of_one_device_needs_no_look_at_all_others(tmp_path: Path) -> None:
+    """The module writes about each of them for whoever reads its file in ``/proc``."""
+    root = system(tmp_path)
+    (root / "proc/drbd").unlink()
+    run(LinuxDrbd(programs := Programs(), root=root).demote("gantry-d", 7))
+    assert [line.split()[1] for line in programs.ran] == ["secondary"]
 
 
 def test_secret_is_on_no_command_line(eight: Module, told: list[dict[int, bytes]]) -> None:
@@ -299,6 +307,7 @@ def system(
     (root / "proc/drbd").write_text(told)
     settings = root / "sys/module/drbd/parameters"
     settings.mkdir(parents=True)
+    (settings.parent / "version").write_text(f"{version}\n")
     (settings / "usermode_helper").write_text(f"{helper}\n")
     (settings / "minor_count").write_text(f"{most}\n")
     return root

@@ -123,5 +123,5 @@ srcversion: 059B1B470318F053F5077D5
 
 def test_rates_are_read_of_what_is_copied() -> None:
     assert read_progress(PROC) == {0: Progress(1500), 1: Progress(2048, 20.0)}
-    assert read_version(PROC) == ("8.4.11", EIGHT)
+    assert read_version("8.4.11\n") == ("8.4.11", EIGHT)
     assert read_version("") == ("", None)
