@@ -3,6 +3,7 @@
 from tests.mutate.fault import Fault
 
 SIMULATED, REAL = "tests/sim/test_post_copy.py", "tests/contract/test_post_copy.py"
+HALVES, COURSES = "tests/sim/test_halves.py", "tests/unit/operations/test_rest_of_memory.py"
 
 BY_POST_COPY = (
     Fault(
@@ -15,7 +16,7 @@ BY_POST_COPY = (
         "lost half waited for", "what is nowhere any more is not waited for",
         "coordinator/operations/instance/rest_of_memory.py",
         "        case Rest.CUT, Rest.NONE:\n            return Course.LOST\n", "",
-        (SIMULATED,),
+        (COURSES, SIMULATED),
     ),
     Fault(
         "half ended where it is needed", "neither half is ended while the guest can go on",
@@ -23,43 +24,43 @@ BY_POST_COPY = (
         "        case Rest.COMES, Rest.COMES | Rest.NONE:  # the latter in its last moment\n"
         "            return Course.COMES\n",
         "        case Rest.COMES, Rest.COMES | Rest.NONE:\n            return Course.OVER\n",
-        (SIMULATED,),
+        (COURSES, SIMULATED),
     ),
     Fault(
         "half in the way of a failover", "half of what has died keeps nobody from starting it",
         "coordinator/operations/instance/failover.py",
         "half_there = found is not None and bool(found.rest)", "half_there = False",
-        (SIMULATED,),
+        (HALVES,),
     ),
     Fault(
         "half asked to power off", "half of a guest is not ended by who only wants it to end well",
         "coordinator/operations/instance/shutdown.py",
         "    if found is not None and found.rest:\n", "    if False:\n",
-        (SIMULATED,),
+        (HALVES,),
     ),
     Fault(
         "half stopped to be booted", "half of a guest is not ended to be started again",
         "coordinator/operations/instance/reboot.py",
         "        elif not soft:\n            check_settled(cluster, instance)\n", "",
-        (SIMULATED,),
+        (HALVES,),
     ),
     Fault(
         "half refused what it waits for", "what waits for its memory need not answer to get it",
         "coordinator/operations/instance/whereabouts.py",
         "    return guest.state.is_alive or waits\n", "    return guest.state.is_alive\n",
-        (SIMULATED,),
+        (HALVES,),
     ),
     Fault(
         "half kept for the dead", "half of what is lost is ended without asking a dead node",
         "coordinator/operations/instance/cleanup.py",
         "    if plan.runs or plan.resume:\n", "    if True:\n",
-        (SIMULATED,),
+        (HALVES,),
     ),
     Fault(
         "dead node's disks waited for", "a node that is marked offline lets go of nothing",
         "coordinator/operations/instance/cleanup.py",
         "    if not home.offline:\n", "    if True:\n",
-        (SIMULATED,),
+        (HALVES,),
     ),
     Fault(
         "half cleared away", "what is left of a guest's memory is no mere remnant",
