@@ -7,7 +7,9 @@ of that and go on. It does not touch the disks before it runs ("late-block-activ
 that goes on gets them back. That a guest has left is written down before anybody is told.
 
 With post-copy it may leave once all of its memory was sent once: it runs on the target then, and
-what it has changed meanwhile follows (``post_copy``).
+what it has changed meanwhile follows (``post_copy``). A target's QEMU before 10.0 takes the
+disks by post-copy as soon as it has loaded the devices, and not only when it runs the guest. That
+harms no raw disk, to which nobody but the guest writes.
 """
 
 import asyncio
