@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from common.errors import InvalidRequest
 from common.messages import Order, to_builtins, to_json
 from common.model.kvm import KvmParameters
-from common.model.kvm_words import POST_COPY, MigrationMode, NicType
+from common.model.kvm_words import POST_COPY, MigrationMode, NicType, ways_of
 from common.model.parameters import Layer, filled
 
 
@@ -54,7 +54,7 @@ def queues_of(parameters: Layer) -> int:
 
 def is_moved_by_post_copy(parameters: Mapping[str, Any]) -> bool:
     """Tell whether a guest with these filled parameters moves before all its memory does."""
-    return POST_COPY in str(parameters.get("migration_caps", "")).split(":")
+    return POST_COPY in ways_of(parameters.get("migration_caps", ""))
 
 
 def check_hypervisor(name: str) -> None:

@@ -15,6 +15,7 @@ from common.model.kvm_words import (
     DiskCache,
     Firmware,
     KvmFlag,
+    ways_of,
 )
 
 # Ways in which QEMU can move a guest that we do not always have it use, or never switch off.
@@ -104,7 +105,7 @@ def _of_disks(parameters: KvmDeclared) -> Iterator[str]:
 
 
 def _of_devices(parameters: KvmDeclared) -> Iterator[str]:
-    unknown = set(filter(None, parameters.migration_caps.split(":"))) - _MIGRATION_CAPS
+    unknown = ways_of(parameters.migration_caps) - _MIGRATION_CAPS
     if unknown:
         yield (
             f"migration_caps cannot have “{min(unknown)}”: there are "

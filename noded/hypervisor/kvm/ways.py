@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from common.model.kvm import KvmParameters
-from common.model.kvm_words import POST_COPY
+from common.model.kvm_words import POST_COPY, ways_of
 from common.noderpc.instances import Reception
 from noded.hypervisor.kvm.monitor import Monitor
 from noded.hypervisor.kvm.progress import Progress, parse_progress
@@ -41,8 +41,8 @@ class Manner(NamedTuple):
         return ways | {POST_COPY: self.is_post_copy}
 
     @property
-    def _wanted(self) -> list[str]:
-        return self.parameters.migration_caps.split(":")
+    def _wanted(self) -> set[str]:
+        return ways_of(self.parameters.migration_caps)
 
 
 async def set_ways(session: Monitor, wanted: Mapping[str, bool]) -> None:
