@@ -123,6 +123,15 @@ def left_alone(rig: KvmRig) -> Process:
         return start(made.command, home.tpm_log, made.handed)
 
 
+@contextlib.contextmanager
+def not_beyond_the_test(process: Process) -> Iterator[Process]:
+    with process:
+        try:
+            yield process
+        finally:
+            process.signal(signal.SIGKILL)
+
+
 def test_a_guest_finds_the_same_tpm_at_each_start_and_wherever_it_moves() -> None:
     async def scenario(rig: KvmRig) -> None:
         alpha, beta = rig.nodes["alpha"], rig.nodes["beta"]
@@ -260,7 +269,7 @@ def test_a_guest_that_starts_again_has_one_tpm_though_the_last_one_hangs() -> No
         await goes_on(rig, "alpha")
         old = emulator(rig)
         assert old is not None
-        with old:
+        with not_beyond_the_test(old):
             old.signal(signal.SIGSTOP)
             rig.crash("alpha")
             await rig.nodes["alpha"].ensure_running(trusted(rig), ())
@@ -273,7 +282,7 @@ def test_a_guest_that_starts_again_has_one_tpm_though_the_last_one_hangs() -> No
 def test_a_tpm_of_a_start_that_noded_did_not_outlive_is_gone_at_the_next_start() -> None:
     async def scenario(rig: KvmRig) -> None:
         home = rig.home("alpha")
-        with left_alone(rig) as old:
+        with not_beyond_the_test(left_alone(rig)) as old:
             assert not home.tpm_pid.exists()  # so nobody has written down which it is
             await rig.nodes["alpha"].ensure_running(trusted(rig), ())
             assert old.has_ended
