@@ -6,6 +6,7 @@ NICS, MODIFIED = "tests/contract/test_nics_of_guests.py", "tests/sim/test_modifi
 PARAMETERS = "tests/unit/noded/hypervisor/test_kvm_parameters.py"
 MACHINES = "tests/contract/test_kvm_machines.py"
 DISPLAYS, SWITCHES = "tests/sim/test_displays.py", "tests/unit/noded/test_switches.py"
+SCRIPTS = "tests/contract/test_ifup.py"
 HANDLERS = "tests/unit/noded/handlers/test_instances.py"
 
 OF_MACHINES = (
@@ -79,5 +80,23 @@ OF_MACHINES = (
         "noded/network/switch_commands.py",
         'lines = [f"vlan del dev {tap} vid 1-4094"]', "lines = []",
         (SWITCHES,),
+    ),
+    Fault(
+        "way of others to a script", "what is run as root cannot be replaced by others",
+        "noded/hypervisor/kvm/ifup.py",
+        "        check_way(real)\n", "",
+        (f"{SCRIPTS} others_could_replace",),
+    ),
+    Fault(
+        "script in the way", "a guest without nics starts whatever the script for taps is",
+        "noded/hypervisor/kvm/launch.py",
+        "            if guest.nics:\n", "            if True:\n",
+        (f"{SCRIPTS} without_nics",),
+    ),
+    Fault(
+        "program that is not there", "a QEMU that is not in its root directory is refused",
+        "noded/hypervisor/kvm/chroot.py",
+        "if not Path(program).is_relative_to(_SEEN):", "if False:",
+        ("tests/unit/noded/hypervisor/test_chroot.py",),
     ),
 )  # fmt: skip
