@@ -12,6 +12,7 @@ ENDS = "tests/unit/disks/test_drbd.py"
 MIRROR = "tests/unit/noded/storage/test_drbd_mirror.py"
 
 SIM = "tests/sim/test_mirrored_failovers.py"
+DISKS = "tests/sim/test_mirrored_disks.py"
 LEFTOVERS = "tests/sim/test_leftovers.py"
 
 MIRRORS = (
@@ -157,5 +158,29 @@ MIRRORS = (
         "noded/storage/drbd/nine/netlink.py",
         "            if read_text(there, 2) == resource:", "            if False:",
         (NINE,),
+    ),
+    Fault(
+        "met and not believed", "a guest can be started where its other copy is, once a node died",
+        "noded/storage/drbd/nine/parse.py",
+        "has_met = bool(read_number(counted, 9) & _HAS_MET)", "has_met = False",
+        (NINE,),
+    ),
+    Fault(
+        "believed and never met", "a copy that was converted is not taken for the newest",
+        "noded/storage/drbd/nine/parse.py",
+        "has_met = bool(read_number(counted, 9) & _HAS_MET)", "has_met = True",
+        (NINE,),
+    ),
+    Fault(
+        "too much for the module", "what drbdsetup refuses is left to it",
+        "noded/storage/drbd/eight/custom.py",
+        "if least <= meant <= most else None", "",
+        (LINUX,),
+    ),
+    Fault(
+        "added between 8.4 and 9", "no new disk is mirrored between the two",
+        "coordinator/operations/placement/growth.py",
+        "    if planned.instance.disk_template.traits.is_mirrored:", "    if False:",
+        (DISKS,),
     ),
 )  # fmt: skip
