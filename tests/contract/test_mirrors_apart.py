@@ -63,6 +63,7 @@ def test_a_copy_that_loses_the_other_one_is_told_to_be_the_newest(pair: Pair) ->
             lambda r: r.link is Link.CONNECTING and r.own is CopyState.UP_TO_DATE, "the loss"
         )
         await pair.heal()
+        await other.is_whole()
 
     pair.run(story())
 
