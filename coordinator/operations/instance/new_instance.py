@@ -223,7 +223,8 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
         check_adoption(kind, self.disks, node=self.pnode)
 
     def _check_wishes(self, kind: DiskKind) -> None:
-        kind.check_wish(DiskWish(directory=self.file_storage_dir or ""))
+        if self.file_storage_dir:  # some kinds refuse a disk of which nothing is said
+            kind.check_wish(DiskWish(directory=self.file_storage_dir))
         for disk in self.disks:
             kind.check_wish(disk)
 
