@@ -12,7 +12,7 @@ _NO_DATA = 2  # the status of what a node did not tell
 
 TOLD_BY_NODES = frozenset({
     "bootid", "cnodes", "cnos", "csockets", "ctotal", "dfree", "dtotal", "mfree", "mnode", "mtotal",
-    "disk.findings", "mirror_faulty", "mirror_news", "mirror_state",
+    "disk.allocated", "disk.findings", "mirror_faulty", "mirror_news", "mirror_state",
     "console", "guest_addresses", "guest_interfaces", "guest_state", "network_port", "oper_ram",
     "oper_state", "oper_vcpus", "status",
 })  # fmt: skip

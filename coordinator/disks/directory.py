@@ -53,6 +53,9 @@ class DirectoryKind(DiskKind):
     def can_be_bad(self, backing: Backing) -> bool:
         return isinstance(backing, Qcow2Backing)  # by its tables
 
+    def is_thin(self, backing: Backing) -> bool:
+        return isinstance(backing, Qcow2Backing)
+
     def new_backing(self, cluster: Cluster, new: NewDisk) -> FileBacking:
         pool = self.pool(cluster)
         if pool is None:

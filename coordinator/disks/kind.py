@@ -97,6 +97,10 @@ class DiskKind(ABC):
         """Tell whether a node that reads a disk can find it damaged, other than by its data."""
         return False
 
+    def is_thin(self, backing: Backing) -> bool:  # noqa: ARG002
+        """Tell whether a disk may take less space than its size; its node tells how much."""
+        return False
+
     def check_number(self, disks: Sequence[object]) -> None:
         """Refuse an instance with disks where there are none, or without where there have to be.
 

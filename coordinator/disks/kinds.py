@@ -79,6 +79,26 @@ def mirrored_on(config: Config, homes: Container[NodeId]) -> dict[NodeId, tuple[
     return found
 
 
+def thin_on(config: Config, homes: Container[NodeId]) -> dict[NodeId, tuple[DiskSpec, ...]]:
+    """Return the disks that may take less than their size, of instances with a home in ``homes``.
+
+    They are told by the nodes to be asked, the instances' primary ones, without those that are
+    marked offline.
+    """
+    found: dict[NodeId, tuple[DiskSpec, ...]] = {}
+    for instance in config.made_instances:
+        node, kind = instance.primary_node, kind_of(instance.disk_template)
+        if node in homes and not config.nodes[node].offline:
+            specs = (
+                kind.spec(config, instance, disk)
+                for disk in config.disks_of(instance)
+                if kind.is_thin(disk.backing)
+            )
+            if more := tuple(specs):
+                found[node] = (*found.get(node, ()), *more)
+    return found
+
+
 def shared_pools(cluster: Cluster) -> frozenset[Pool]:
     """Return the pools that are the same one on every node."""
     pools = (kind.pool(cluster) for kind in KINDS.values() if kind.traits.is_external)

@@ -230,7 +230,7 @@ def _columns(fields: Any) -> dict[str, tuple[Field[Any], ...]]:
             raise InvalidRequest(f"Nobody can subscribe to “{kind}”; there are {', '.join(ORDER)}.")
         known = find_subject(kind).fields
         for name in names:
-            if name not in known or known[name].needs is Needs.MIRRORS:
+            if name not in known or known[name].needs in (Needs.MIRRORS, Needs.THIN):
                 raise InvalidRequest(f"A subscription to {kind}s cannot have the field “{name}”.")
         columns[kind] = tuple(known[name] for name in names)
     return columns

@@ -37,6 +37,7 @@ class Needs(StrEnum):
     GUESTS = "guests"  # the nodes' lists of guests
     FACTS = "facts"  # the nodes' facts
     MIRRORS = "mirrors"  # how the nodes' ends of mirrored disks are
+    THIN = "thin"  # what disks take that take less than their size
 
 
 @dataclass(frozen=True, slots=True)

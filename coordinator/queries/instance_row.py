@@ -12,8 +12,10 @@ from common.model.instance import AdminState, Instance, StateSource
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import Backend, NicParameters, settled
+from common.names import MiB
 from common.noderpc.instances import GuestReport
 from coordinator.disks.diagnosis import Finding, Side, diagnose, mark, worst
+from coordinator.disks.kinds import kind_of
 from coordinator.operating_systems.hypervisor_layer import base_hvparams
 from coordinator.queries.field import Missing
 from coordinator.queries.instance_status import InstanceStatus, instance_status
@@ -49,6 +51,17 @@ class InstanceRow:
     @cached_property
     def disks(self) -> tuple[Disk, ...]:
         return self.config.disks_of(self.entity)
+
+    @property
+    def taken(self) -> list[MiB | None] | Missing:
+        """What each disk takes that takes less than its size at first."""
+        kind = kind_of(self.entity.disk_template)
+        if self.entity.forthcoming or not any(kind.is_thin(disk.backing) for disk in self.disks):
+            return Missing.UNAVAILABLE
+        if self.primary.offline:
+            return Missing.OFFLINE
+        taken = self.live.taken.get(self.primary.uuid)
+        return Missing.NO_DATA if taken is None else [taken.get(disk.uuid) for disk in self.disks]
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:

@@ -7,15 +7,15 @@ from typing import Any, Protocol, TypeVar
 from common.errors import GntError
 from common.model.node import Node
 from common.model.pool import Pool
-from common.names import InstanceId, NodeId
-from common.noderpc.disks import DiskSpec
+from common.names import DiskId, InstanceId, MiB, NodeId
+from common.noderpc.disks import DiskReport, DiskSpec
 from common.noderpc.facts import NodeFacts
 from common.noderpc.instances import GuestReport
 from common.noderpc.mirrors import MirrorReport
 from common.noderpc.operating_systems import DefinitionReport
 from common.noderpc.providers import ProviderReport
 from coordinator.disks.diagnosis import Told as MirrorsTold
-from coordinator.disks.kinds import mirrored_on, pools_of
+from coordinator.disks.kinds import mirrored_on, pools_of, thin_on
 from coordinator.nodes.heard import Heard, Told
 from coordinator.queries.field import Missing, Needs
 from coordinator.state.config import Config
@@ -44,6 +44,10 @@ class Asker(Protocol):
         self, disks: Sequence[tuple[Node, Specs]]
     ) -> Answers[tuple[MirrorReport | None, ...]]: ...
 
+    async def disks(
+        self, disks: Sequence[tuple[Node, Specs]]
+    ) -> Answers[tuple[DiskReport | None, ...]]: ...
+
 
 @dataclass
 class Live:
@@ -52,6 +56,7 @@ class Live:
     guests: Answers[tuple[GuestReport, ...]] = field(default_factory=dict)
     facts: Answers[NodeFacts] = field(default_factory=dict)
     mirrors: Mapping[NodeId, MirrorsTold] = field(default_factory=dict)  # who has answered
+    taken: Mapping[NodeId, Mapping[DiskId, MiB]] = field(default_factory=dict)  # by thin disks
     ages_s: Mapping[NodeId, float] = field(default_factory=dict)  # of what is not new
     silent_s: Mapping[NodeId, float] = field(default_factory=dict)  # of who is silent
     past: "Live | None" = None  # what the nodes that did not answer told before
@@ -83,6 +88,20 @@ class Live:
                         node: {spec.id: report for spec, report in zip(specs, answer, strict=True)}
                         for node, specs in asked.items()
                         if not isinstance(answer := answers[node], GntError)
+                    }
+                case Needs.THIN:
+                    thin = thin_on(config, {node.uuid for node in nodes})
+                    found = await asker.disks(
+                        [(config.nodes[node], specs) for node, specs in thin.items()]
+                    )
+                    self.taken = {
+                        node: {
+                            each.id: each.allocated
+                            for each in answer
+                            if each is not None and each.allocated is not None
+                        }
+                        for node, answer in found.items()
+                        if not isinstance(answer, GntError)
                     }
                 case Needs.CONFIG:
                     pass

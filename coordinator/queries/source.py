@@ -8,6 +8,7 @@ from common.model.job import Job
 from common.model.node import Node
 from common.model.pool import Pool
 from common.names import JobId, NodeName
+from common.noderpc.disks import DiskReport, Disks
 from common.noderpc.exports import Exports
 from common.noderpc.facts import Facts, NodeFacts
 from common.noderpc.instances import GuestReport, Instances
@@ -65,6 +66,12 @@ class NodeAsker:
         self, disks: Sequence[tuple[Node, Specs]]
     ) -> Answers[tuple[MirrorReport | None, ...]]:
         calls = {n.uuid: self.nodes.service(Mirrors, n).status(disks=specs) for n, specs in disks}
+        return await each(calls)
+
+    async def disks(
+        self, disks: Sequence[tuple[Node, Specs]]
+    ) -> Answers[tuple[DiskReport | None, ...]]:
+        calls = {n.uuid: self.nodes.service(Disks, n).find(disks=specs) for n, specs in disks}
         return await each(calls)
 
     async def facts(

@@ -33,6 +33,7 @@ from common.names import (
     NodeId,
     NodeName,
 )
+from common.noderpc.disks import DiskReport
 from common.noderpc.facts import NodeFacts
 from common.noderpc.instances import GuestReport, GuestState
 from common.noderpc.mirrors import MirrorReport
@@ -108,6 +109,11 @@ class RunningEverywhere:
         self,
         disks: Sequence[tuple[Node, Specs]],
     ) -> Answers[tuple[MirrorReport | None, ...]]:
+        return {}
+
+    async def disks(
+        self, disks: Sequence[tuple[Node, Specs]]
+    ) -> Answers[tuple[DiskReport | None, ...]]:
         return {}
 
     async def facts(

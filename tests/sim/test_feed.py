@@ -132,6 +132,7 @@ def test_unknown_subscriptions_and_fields_are_refused() -> None:
                 {"secret": ["id"]},
                 {"node": ["colour"]},
                 {"instance": ["mirror_state"]},
+                {"instance": ["disk.allocated"]},
             ):
                 with pytest.raises(InvalidRequest):
                     await copy.begin(fields)

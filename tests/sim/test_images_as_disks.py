@@ -23,7 +23,9 @@ from coordinator.operations.instance.query_data import QueryInstanceData
 from coordinator.operations.instance.recreate_disks import RecreateDisks
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
+from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.specs import present_guest
+from coordinator.queries.field import Missing
 from noded.storage.fake import FakeStorage
 from tests.sim.settings import ALPHA, WEB1, create, disk
 from tests.sim.stories.snapshots import REMOVE, ROLL_BACK, TAKE, written
@@ -104,6 +106,31 @@ def test_snapshots_are_kept_inside_and_gone_back_to_on_any_file_system() -> None
         await cluster.run(TAKE)
         await cluster.run(RemoveInstance(instance_name=WEB1))
         assert contents(cluster) == []
+
+    tell(story)
+
+
+def test_what_an_image_takes_by_now_is_told_by_lists() -> None:
+    async def taken(cluster: SimulatedCluster, name: str) -> object:
+        status, value = (
+            await cluster.master.luxi("Query", "instance", ["disk.allocated"], ["=", "name", name])
+        )["data"][0][0]
+        return value if status == 0 else Missing(status)
+
+    async def story(cluster: SimulatedCluster) -> None:
+        assert await taken(cluster, "web1") == [64]
+        add = ModifyInstance(
+            instance_name=WEB1,
+            disks=(disk("add", size=8, format="qcow2"), disk("add", size=8, format="raw")),
+        )
+        await cluster.run(add)
+        assert await taken(cluster, "web1") == [64, 0, None]
+        await cluster.run(create("web2", "gamma", template=DiskTemplate.FILE))
+        assert await taken(cluster, "web2") is Missing.UNAVAILABLE
+        await cluster.lose_power("gamma")
+        assert await taken(cluster, "web1") is Missing.NO_DATA
+        await cluster.run(ModifyNode(node_name=NodeName("gamma"), offline=True, force=True))
+        assert await taken(cluster, "web1") is Missing.OFFLINE
 
     tell(story)
 

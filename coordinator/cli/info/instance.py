@@ -20,7 +20,7 @@ STATIC = (
 )  # fmt: skip
 LIVE = (
     "status", "guest_state", "oper_state", "oper_ram", "oper_vcpus", "console", "mirror_state",
-    "disk.findings", "guest_interfaces",
+    "disk.allocated", "disk.findings", "guest_interfaces",
 )  # fmt: skip
 
 
@@ -109,6 +109,7 @@ def _guests_own(told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _disks(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     findings, snapshots = told.get("disk.findings") or (), told.get("disk.snapshots") or ()
+    taken = told.get("disk.allocated") or ()
     described = []
     for index, size in enumerate(told["disk.sizes"]):
         disk = {
@@ -116,6 +117,8 @@ def _disks(told: Mapping[str, Any]) -> list[dict[str, Any]]:
             "name": told["disk.names"][index],
             "UUID": told["disk.uuids"][index],
         }
+        if index < len(taken) and taken[index] is not None:
+            disk["takes"] = format_mib(taken[index])
         if index < len(snapshots) and snapshots[index]:
             disk["snapshots"] = ", ".join(each["name"] for each in snapshots[index])
         if index < len(findings):

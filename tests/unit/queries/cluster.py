@@ -30,6 +30,7 @@ from common.names import (
     NodeId,
     NodeName,
 )
+from common.noderpc.disks import DiskReport
 from common.noderpc.facts import Facts, NodeFacts, StorageReport
 from common.noderpc.instances import GuestReport, GuestState, Instances
 from common.noderpc.mirrors import MirrorReport
@@ -176,6 +177,12 @@ class RecordedAsker:
         chosen = list(nodes)
         self.asked.append(("exports", [node.name for node in chosen]))
         return {n.uuid: self._or_dead(n, (f"of-{n.name}",)) for n in chosen}
+
+    async def disks(
+        self, disks: Sequence[tuple[Node, Specs]]
+    ) -> Answers[tuple[DiskReport | None, ...]]:
+        self.asked.append(("disks", [node.name for node, _ in disks]))
+        return {n.uuid: self._or_dead(n, (None,) * len(specs)) for n, specs in disks}
 
     async def facts(
         self, nodes: Iterable[Node], *, storage: tuple[Pool, ...]

@@ -17,6 +17,7 @@ GANETI = json.loads(Path(__file__).with_name("fields.json").read_text())
 OURS = {
     "job": {"opfailure", "waits"},
     "instance": {
+        "disk.allocated",
         "disk.findings",
         "disk.snapshots",
         "guest_addresses",
