@@ -18,11 +18,13 @@ class ScriptedQemu:
     Attributes:
         hangs: it obeys only what is to be obeyed at once.
         sessions: how often somebody came.
+        unheard: what it was told in vain.
     """
 
     def __init__(self, answers: Mapping[str, Any] | None = None) -> None:
         self.answers = dict(answers or {})
         self.told: list[str] = []
+        self.unheard: list[str] = []
         self.hangs = False
         self.sessions = 0
 
@@ -52,6 +54,7 @@ class ScriptedQemu:
         command = asked.get("exec-oob")
         if command is None:
             if self.hangs:
+                self.unheard.append(asked["execute"])
                 return
             command = asked["execute"]
         self.told.append(command)

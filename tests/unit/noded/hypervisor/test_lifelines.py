@@ -18,6 +18,8 @@ from noded.hypervisor.kvm.lifelines import SPARES, Lifelines
 from tests.support.hypervisors import ADDRESSES, WEB1, until
 from tests.support.scripted_qemu import ScriptedQemu
 
+TRIES = 5
+
 
 def test_lines_that_were_used_up_are_replaced_while_qemu_answers(
     monkeypatch: pytest.MonkeyPatch,
@@ -39,6 +41,28 @@ def test_lines_that_were_used_up_are_replaced_while_qemu_answers(
                 await until(partial(_was_given, qemu, (times + 1) * SPARES))
             await background.close()
         assert qemu.told.count("migrate-recover") == 2 * SPARES
+
+    with tempfile.TemporaryDirectory(prefix="hv-") as directory:
+        uvloop.run(scenario(Home(Path(directory), WEB1)))
+
+
+def test_qemu_that_waits_for_memory_is_told_nothing_that_would_pile_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lifelines, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(Home, "runs", True)
+
+    async def scenario(home: Home) -> None:
+        qemu, background = ScriptedQemu(), Background()
+        home.directory.mkdir()
+        home.lack_memory()
+        async with qemu.at(home.qmp_socket, home.news_socket):
+            lifeline = await Lifelines(background).hold(home, "web1")
+            qemu.hangs = True
+            (await lifeline.mend()).close()
+            await until(lambda: qemu.sessions > TRIES)
+            await background.close()
+        assert set(qemu.unheard) == {"qmp_capabilities"}  # each ends with its session
 
     with tempfile.TemporaryDirectory(prefix="hv-") as directory:
         uvloop.run(scenario(Home(Path(directory), WEB1)))
