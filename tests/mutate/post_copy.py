@@ -76,6 +76,40 @@ BY_POST_COPY = (
         (REAL,),
     ),
     Fault(
+        "switch written down and not told", "a noded that is killed leaves no move without end",
+        "noded/hypervisor/kvm/migration.py",
+        "now.rounds >= PASSES and not is_switching",
+        "now.rounds >= PASSES and not home.has_begun_post_copy",
+        (REAL,),
+    ),
+    Fault(
+        "disks left to nobody", "a guest that fails to switch goes on with its disks",
+        "noded/hypervisor/kvm/migration.py",
+        "            case GuestState.RUNNING if home.has_begun_post_copy:\n",
+        "            case GuestState.RUNNING if False:\n",
+        ("tests/unit/noded/hypervisor/test_kvm_migration.py",),
+    ),
+    Fault(
+        "spares pile up", "a QEMU that waits for memory obeys what it is told at once",
+        "noded/hypervisor/kvm/lifelines.py",
+        "    async with monitor(home.qmp_socket, name, patience_s=LOOK_EVERY_S):\n"
+        "        await lifeline.refill()\n",
+        "    await lifeline.refill()\n",
+        ("tests/unit/noded/hypervisor/test_lifelines.py",),
+    ),
+    Fault(
+        "line of a slow guest cut", "a line is mended only if it is cut",
+        "coordinator/operations/instance/rest_of_memory.py",
+        "not (there.rest and sends is Rest.CUT)", "not (there.rest and sends)",
+        (SIMULATED,),
+    ),
+    Fault(
+        "line mended for ever", "a job whose every line breaks has an end",
+        "coordinator/operations/instance/rest_of_memory.py",
+        "            elif cluster.steady() >= limit:\n", "            elif False:\n",
+        (SIMULATED,),
+    ),
+    Fault(
         "left before it is sure", "a guest has left when its source cannot go on any more",
         "noded/hypervisor/kvm/progress.py",
         'and not ram.get("postcopy-bytes")', "and False",
