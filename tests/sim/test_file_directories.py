@@ -136,3 +136,19 @@ def test_a_directory_for_no_new_file_is_refused() -> None:
             await cluster.run(wrong)
 
     tell(story)
+
+
+@pytest.mark.parametrize(
+    "given", [{"directory": "fast"}, {"format": "qcow2"}, {"name": "root"}, {"vg": "fast"}]
+)
+def test_a_disk_is_made_anew_where_it_was_and_as_it_was(given: dict[str, str]) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(create("web1", "gamma", template=FILE, start=False))
+        cluster.machines["gamma"].files.disks.clear()
+        anew = RecreateDisks(instance_name=WEB1, disks=((0, {"size": 72} | given),))
+        with pytest.raises(InvalidRequest, match=f"leave out “{next(iter(given))}”"):
+            await cluster.run(anew)
+        await cluster.run(replace(anew, disks=((0, {"size": 72}),)))
+        assert directories(cluster) == [""]
+
+    tell(story)

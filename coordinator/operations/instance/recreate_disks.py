@@ -177,9 +177,12 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
             if values:
                 told = {"size": disks[index].size, "mode": disks[index].mode} | as_one_disk(values)
                 request = from_builtins(told, DiskRequest, what=f"what disk {index} is to be")
-                kind = kind_of(instance.disk_template)
-                kind.check_wish(request)
-                check_made_anew(kind, request)
+                check_made_anew(kind_of(instance.disk_template), request)
+                if request.given() or request.name:
+                    raise InvalidRequest(
+                        f"Disk {index} of {instance.name} is made anew as it was, but for its size "
+                        f"and mode; leave out “{next(iter(request.given()), 'name')}”."
+                    )
                 changes = {"size": request.size_mib, "mode": request.mode}
                 wished[index] = replace(disks[index], **changes)
         return tuple(wished)
