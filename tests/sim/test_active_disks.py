@@ -102,7 +102,7 @@ def test_disks_of_what_runs_or_shall_run_are_left_alone() -> None:
     [
         ({"disks": (1,)}, NotFound, "has no disk 1"),
         ({"disks": ((0, {"size": "none"}),)}, InvalidRequest, "is no size"),
-        ({"disks": ((0, {"vg": "xenvg"}),)}, InvalidRequest, "take no “vg”"),
+        ({"disks": ((0, {"vg": "xenvg"}),)}, InvalidRequest, "leave out “vg”"),
         ({"nodes": ("beta", "alpha")}, InvalidRequest, "has one node"),
         ({"nodes": ("beta",), "iallocator": "hail"}, InvalidRequest, "not both"),
     ],

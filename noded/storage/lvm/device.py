@@ -1,12 +1,14 @@
 """The device of a logical volume, opened only when it is proven to be that volume's."""
 
 import fcntl
+import mmap
 import os
 import stat
 import struct
 from contextlib import suppress
 from pathlib import Path
 
+from common.errors import NodeFailure
 from common.names import MiB
 from noded.storage.lvm.refusals import not_there
 from noded.storage.lvm.volumes import Volume
@@ -91,6 +93,21 @@ def find_uuid(volume: Volume, *, sysfs: Path = SYSFS) -> str:
     name, mark = _told(found, sysfs)
     is_its = name == _mapped(volume) and mark.startswith(LVM)
     return mark[-UUID_LENGTH:] if is_its else ""
+
+
+def can_be_read(volume: Volume, uuid: str) -> bool:
+    """Tell whether what a volume is on answers: its device stays when that fails. Blocks."""
+    try:
+        descriptor = open_device(volume, os.O_RDONLY | os.O_DIRECT, uuid=uuid)
+    except NodeFailure:
+        return False
+    try:
+        with mmap.mmap(-1, mmap.PAGESIZE) as page:  # aligned, as the device wants it
+            return os.preadv(descriptor, [page], 0) > 0
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def _told(found: os.stat_result, sysfs: Path) -> tuple[str, str]:

@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from noded.storage.lvm.device import find_uuid
+from noded.storage.lvm.device import can_be_read, find_uuid
 from noded.storage.lvm.volumes import Volume, VolumeReport
 from noded.system.threads import in_thread
 
-SOUND_S = 60.0  # what a volume is on can go, or LVM be told to change it, and its device stays
+SOUND_S = 60.0  # a part of what a volume is on can go, or LVM be told to change it, unnoticed
 
 
 class _Known(NamedTuple):
@@ -63,11 +63,13 @@ class Seen:
         return {volume for volume, uuid in found.items() if uuid == known[volume].uuid}
 
     async def are_sound(self, volumes: Iterable[Volume]) -> bool:
-        """Tell whether all are still ours, and nothing can have been wrong with them for long."""
+        """Tell whether all are still ours and answer, and were whole not long ago."""
         every, now_s = set(volumes), _now_s()
-        known = [self._known[v.name] for v in every if v.name in self._known]
-        are_fresh = len(known) == len(every) and all(each.until_s > now_s for each in known)
-        return are_fresh and await self.still_ours(every) == every
+        known = {v: self._known[v.name] for v in every if v.name in self._known}
+        are_fresh = known.keys() == every and all(e.until_s > now_s for e in known.values())
+        if not are_fresh or await self.still_ours(every) != every:
+            return False
+        return await in_thread(lambda: all(can_be_read(v, e.uuid) for v, e in known.items()))
 
 
 async def _uuids(volumes: Iterable[Volume]) -> dict[Volume, str]:

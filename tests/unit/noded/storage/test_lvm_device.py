@@ -1,3 +1,4 @@
+import errno
 import os
 import stat
 from pathlib import Path
@@ -7,7 +8,14 @@ import pytest
 from common.errors import NodeFailure
 from common.model.disk import LvmBacking
 from common.names import DiskId, InstanceId
-from noded.storage.lvm.device import check_device, find_uuid, mapper_path, open_device
+from noded.storage.lvm import device
+from noded.storage.lvm.device import (
+    can_be_read,
+    check_device,
+    find_uuid,
+    mapper_path,
+    open_device,
+)
 from noded.storage.lvm.volumes import Volume
 
 DISK = DiskId("0e1b3c8a-1111-4222-8333-444455556666")
@@ -72,3 +80,19 @@ def test_a_device_tells_which_volume_it_is_of_if_its_name_is_the_volumes(
         found = find_uuid(VOLUME, sysfs=sysfs)
         monkeypatch.undo()
         assert found == uuid
+
+
+def test_a_device_that_fails_or_is_not_there_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not can_be_read(VOLUME, UUID), "there is none"
+    place = tmp_path / "device"
+    place.write_bytes(bytes(1 << 16))
+    monkeypatch.setattr(device, "open_device", lambda *_, **__: os.open(place, os.O_RDONLY))
+    assert can_be_read(VOLUME, UUID)
+
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "preadv", fail)
+    assert not can_be_read(VOLUME, UUID)

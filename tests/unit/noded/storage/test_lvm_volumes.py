@@ -100,9 +100,10 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Lvm:
 
 @pytest.fixture
 def devices(monkeypatch: pytest.MonkeyPatch) -> dict[Volume, str]:
-    """Return LVM's UUIDs of the volumes that have a device, for tests to change."""
+    """Return LVM's UUIDs of the volumes whose device can be read, for tests to change."""
     there: dict[Volume, str] = {}
     monkeypatch.setattr(seen, "find_uuid", lambda volume: there.get(volume, ""))
+    monkeypatch.setattr(seen, "can_be_read", lambda volume, uuid: there.get(volume) == uuid)
     return there
 
 
@@ -551,6 +552,22 @@ def test_a_volume_is_not_looked_for_again_as_long_as_its_device_is_there(
         assert looks() == 3
         await volumes.activate([volume()])
         assert looks() == 4
+
+    run(story)
+
+
+def test_a_volume_that_cannot_be_read_is_looked_for_again(
+    program: Lvm, devices: dict[Volume, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program.volumes = [row(volume(), lv_active="active", lv_uuid="u-1")]
+    devices[volume()] = "u1"
+
+    async def story(volumes: LinuxVolumes) -> None:
+        await volumes.activate([volume()])
+        monkeypatch.setattr(seen, "can_be_read", lambda *_: False)
+        program.volumes = []  # as LVM says of a group whose device fails
+        with pytest.raises(NodeFailure, match="cannot be attached"):
+            await volumes.activate([volume()])
 
     run(story)
 
