@@ -153,4 +153,5 @@ def test_who_brings_more_than_fits_hears_that_it_does_not(met: Met) -> None:
         line.send(Frame(Kind.PLAIN, index, CHUNK, chunks.sum_of(data)), data)
     line.send(Frame(Kind.END, 3, 0, NO_SUM), b"")
     assert "data beyond that" in line.hear(Verdict).problem
+    assert "data beyond that" in met.ended().problem
     assert met.disk.read_bytes() == b"".join(DATA)  # and the disk is no larger
