@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from common.model.instance import AdminState
-from common.names import InstanceId, NodeId
-from common.noderpc.instances import GuestState
+from common.model.node import Node
+from common.names import InstanceId, InstanceName, NodeId
+from common.noderpc.instances import GuestReport, GuestState
 from coordinator.checks.finding import Finding, Seen, Severity
 
 _REMNANTS = {
@@ -56,41 +57,42 @@ def _turned_off(seen: Seen) -> set[InstanceId]:
 
 def check_silence(seen: Seen) -> Iterator[Finding]:
     """Name guests whose process does not answer, so that nobody knows what they do."""
-    for node, report in seen.answered():
-        for guest in report.guests:
-            if guest.silent_s:
-                message = (
-                    f"its process on {node.name} has not answered for {guest.silent_s:.0f} s; "
-                    f"its state is {guest.state}"
-                )
-                known = seen.config.instances.get(guest.id, guest)  # it may have been renamed
-                yield Finding("EINSTANCEDOWN", "instance", known.name, message)
+    for node, guest, name in _guests(seen):
+        if guest.silent_s:
+            message = (
+                f"its process on {node.name} has not answered for {guest.silent_s:.0f} s; "
+                f"its state is {guest.state}"
+            )
+            yield Finding("EINSTANCEDOWN", "instance", name, message)
 
 
 def check_space(seen: Seen) -> Iterator[Finding]:
     """Name guests that stand still because what they wrote found no room."""
-    for node, report in seen.answered():
-        for guest in report.guests:
-            if guest.lacks_space:
-                known = seen.config.instances.get(guest.id, guest)
-                message = (
-                    f"stands still on {node.name}, as what it wrote found no room; make some where "
-                    f"its disks are, then “gnt-instance startup {known.name}” has it go on"
-                )
-                yield Finding("EINSTANCEDOWN", "instance", known.name, message)
+    for node, guest, name in _guests(seen):
+        if guest.lacks_space:
+            message = (
+                f"stands still on {node.name}, as what it wrote found no room; make some where "
+                f"its disks are, then “gnt-instance startup {name}” has it go on"
+            )
+            yield Finding("EINSTANCEDOWN", "instance", name, message)
 
 
 def check_tpms(seen: Seen) -> Iterator[Finding]:
     """Name guests that go on without the TPM that they were started with."""
+    for node, guest, name in _guests(seen):
+        if guest.lost_tpm:
+            message = (
+                f"its TPM on {node.name} has ended, and what it has sealed is out of its "
+                f"reach; “gnt-instance reboot {name}” gives it back"
+            )
+            yield Finding("EINSTANCEDOWN", "instance", name, message)
+
+
+def _guests(seen: Seen) -> Iterator[tuple[Node, GuestReport, InstanceName]]:
+    """Yield the guests of all nodes, each with its name by now: it may have been renamed."""
     for node, report in seen.answered():
         for guest in report.guests:
-            if guest.lost_tpm:
-                known = seen.config.instances.get(guest.id, guest)
-                message = (
-                    f"its TPM on {node.name} has ended, and what it has sealed is out of its "
-                    f"reach; “gnt-instance reboot {known.name}” gives it back"
-                )
-                yield Finding("EINSTANCEDOWN", "instance", known.name, message)
+            yield node, guest, seen.config.instances.get(guest.id, guest).name
 
 
 def check_whereabouts(seen: Seen) -> Iterator[Finding]:

@@ -214,7 +214,7 @@ def copy_of_descriptor(process: Process, number: int) -> int:
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["the same noded", "the next noded"])
 def test_a_guest_that_is_silent_when_it_is_to_go_on_does_so_once_it_answers(
-    monkeypatch: pytest.MonkeyPatch, *, is_new: bool
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, *, is_new: bool
 ) -> None:
     monkeypatch.setattr(pulse, "ORDER_S", 0.2)
     monkeypatch.setattr(going_on, "TELL_EVERY_S", 0.05)
@@ -227,7 +227,7 @@ def test_a_guest_that_is_silent_when_it_is_to_go_on_does_so_once_it_answers(
         if is_new:
             await rig.restart_noded("alpha")
             preparing = asyncio.get_running_loop().create_task(rig.nodes["alpha"].prepare())
-            await until(lambda: bool(rig.nodes["alpha"]._standstill._going_on._telling))  # type: ignore[attr-defined]
+            await until(functools.partial(tells_on, caplog))
             preparing.cancel()  # which may still find out whether KVM works
             await asyncio.wait([preparing])
         else:
@@ -239,20 +239,25 @@ def test_a_guest_that_is_silent_when_it_is_to_go_on_does_so_once_it_answers(
     run_kvm(scenario)
 
 
+def tells_on(caplog: pytest.LogCaptureFixture) -> bool:
+    """Tell whether a guest has not gone on when it was told to, and is told again."""
+    return "still stands still" in caplog.text
+
+
 async def told_to_go_on(rig: KvmRig, caplog: pytest.LogCaptureFixture) -> asyncio.Task[None]:
     """Have web1 on alpha answer again, whom a task that sleeps now is about to tell to go on."""
     alpha = rig.nodes["alpha"]
     rig.hang("alpha")
     with pytest.raises(NodeFailure):
         await alpha.go_on(WEB1)
-    await until(lambda: "still stands still" in caplog.text)
+    await until(functools.partial(tells_on, caplog))
 
     async def answers() -> bool:
         return await state_of(alpha) is not GuestState.UNKNOWN
 
     rig.wake("alpha")
     await until(answers)
-    task: asyncio.Task[None] = alpha._standstill._going_on._telling[WEB1]  # type: ignore[attr-defined]
+    (task,) = (each for each in asyncio.all_tasks() if each.get_name() == f"have {WEB1} go on")
     return task
 
 
