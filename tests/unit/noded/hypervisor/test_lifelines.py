@@ -1,6 +1,8 @@
 """Lifelines of guests that lack memory, with a QEMU of which the main loop hangs."""
 
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from unittest.mock import AsyncMock, Mock
@@ -14,11 +16,24 @@ from noded.hypervisor.kvm import lifelines, monitor, moves
 from noded.hypervisor.kvm.accelerator import Accelerators
 from noded.hypervisor.kvm.driver import KvmHypervisor
 from noded.hypervisor.kvm.home import Home
-from noded.hypervisor.kvm.lifelines import SPARES, Lifelines
+from noded.hypervisor.kvm.lifelines import SPARES, Lifeline, Lifelines
 from tests.support.hypervisors import ADDRESSES, WEB1, until
 from tests.support.scripted_qemu import ScriptedQemu
 
 TRIES = 5
+
+
+@asynccontextmanager
+async def held() -> AsyncIterator[tuple[ScriptedQemu, Lifeline]]:
+    """Hold the lifeline of a guest that lacks memory and never ends."""
+    qemu, background = ScriptedQemu(), Background()
+    with tempfile.TemporaryDirectory(prefix="hv-") as directory:
+        home = Home(Path(directory), WEB1)
+        home.directory.mkdir()
+        home.lack_memory()
+        async with qemu.at(home.qmp_socket, home.news_socket):
+            yield qemu, await Lifelines(background).hold(home, "web1")
+            await background.close()
 
 
 def test_lines_that_were_used_up_are_replaced_while_qemu_answers(
@@ -27,23 +42,17 @@ def test_lines_that_were_used_up_are_replaced_while_qemu_answers(
     monkeypatch.setattr(lifelines, "LOOK_EVERY_S", 0.2)
     monkeypatch.setattr(Home, "runs", True)
 
-    async def scenario(home: Home) -> None:
-        qemu, background = ScriptedQemu(), Background()
-        home.directory.mkdir()
-        home.lack_memory()
-        async with qemu.at(home.qmp_socket, home.news_socket):
-            lifeline = await Lifelines(background).hold(home, "web1")
+    async def scenario() -> None:
+        async with held() as (qemu, lifeline):
             for times in (1, 2):
                 qemu.hangs = True
                 for _ in range(SPARES):
                     (await lifeline.mend()).close()
                 qemu.hangs = False
                 await until(partial(_was_given, qemu, (times + 1) * SPARES))
-            await background.close()
         assert qemu.told.count("migrate-recover") == 2 * SPARES
 
-    with tempfile.TemporaryDirectory(prefix="hv-") as directory:
-        uvloop.run(scenario(Home(Path(directory), WEB1)))
+    uvloop.run(scenario())
 
 
 def test_qemu_that_waits_for_memory_is_told_nothing_that_would_pile_up(
@@ -52,20 +61,14 @@ def test_qemu_that_waits_for_memory_is_told_nothing_that_would_pile_up(
     monkeypatch.setattr(lifelines, "LOOK_EVERY_S", 0.05)
     monkeypatch.setattr(Home, "runs", True)
 
-    async def scenario(home: Home) -> None:
-        qemu, background = ScriptedQemu(), Background()
-        home.directory.mkdir()
-        home.lack_memory()
-        async with qemu.at(home.qmp_socket, home.news_socket):
-            lifeline = await Lifelines(background).hold(home, "web1")
+    async def scenario() -> None:
+        async with held() as (qemu, lifeline):
             qemu.hangs = True
             (await lifeline.mend()).close()
             await until(lambda: qemu.sessions > TRIES)
-            await background.close()
         assert set(qemu.unheard) == {"qmp_capabilities"}  # each ends with its session
 
-    with tempfile.TemporaryDirectory(prefix="hv-") as directory:
-        uvloop.run(scenario(Home(Path(directory), WEB1)))
+    uvloop.run(scenario())
 
 
 def test_guest_that_was_silent_when_its_noded_came_back_has_a_lifeline_when_it_answers(
