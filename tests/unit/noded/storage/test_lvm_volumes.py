@@ -1,117 +1,28 @@
 """What LVM is told, how often, and in which order; what it does then is for the contracts."""
 
 import asyncio
-import json
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
-from common.execute import CommandFailed, Finished
+from common.execute import Finished
 from common.model.disk import LvmBacking
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
-from common.names import DiskId, InstanceId, MiB
+from common.names import MiB
 from common.noderpc.disks import Unfinished
-from noded.storage.lvm import device, lvm, seen, zeroing
+from noded.storage.lvm import device, lvm, zeroing
 from noded.storage.lvm.linux import LinuxVolumes
 from noded.storage.lvm.room import Rooms
-from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume
+from noded.storage.lvm.volumes import NewVolume, Volume
 from tests.support.clock import simulate
+from tests.unit.noded.storage.lvm_program import WEB1, Lvm, disk, row, run, volume
 
 T = TypeVar("T")
-WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
-
-
-def disk(number: int) -> DiskId:
-    return DiskId(f"dddddddd-0000-4000-8000-{number:012}")
-
-
-def volume(number: int = 0, group: str = "xenvg") -> Volume:
-    place = LvmBacking(group=group, name=f"{disk(number)}.disk")
-    return Volume(place, disk(number), WEB1)
-
-
-def row(of: Volume, *, tags: str | None = None, size: int = 8, **state: str) -> dict[str, str]:
-    ours = f"gantry,gantry.disk.{of.disk},gantry.instance.{WEB1}"
-    return {
-        "lv_name": of.place.name, "lv_uuid": "u", "lv_size": str(size << 20),
-        "lv_tags": ours if tags is None else tags, "lv_layout": "linear", "lv_active": "",
-        "lv_device_open": "", "lv_health_status": "", "origin": "", "pool_lv": "",
-        "data_percent": "", "metadata_percent": "",
-    } | state  # fmt: skip
-
-
-class Lvm:
-    """Stands in for the program: reports what it is made to, says what it was told."""
-
-    def __init__(self, *volumes: dict[str, str]) -> None:
-        self.volumes = list(volumes)
-        self.told: list[str] = []
-        self.refuses: Callable[[str], str | None] = lambda _: None
-        self.makes = True
-        self.takes_s = 0.0
-
-    @property
-    def changes(self) -> list[str]:
-        return [line for line in self.told if not line.startswith("fullreport")]
-
-    async def execute(self, *argv: str, timeout_s: float, stdin: bytes | None = None) -> Finished:
-        assert argv[0] == "lvm"
-        assert timeout_s
-        if stdin is not None:
-            self.told.append("|".join(stdin.decode().splitlines()))
-            names = [line.split("--name ")[1].split()[0] for line in stdin.decode().splitlines()]
-            made = names if self.makes else names[:-1]
-            said = "".join(f'  Logical volume "{name}" created.\n' for name in made)
-            return Finished(said.encode(), b"  no luck" if not self.makes else b"")
-        line = " ".join(argv[1:])
-        self.told.append(line)
-        if argv[1] == "lvconvert":
-            await asyncio.sleep(self.takes_s)
-        if (why := self.refuses(line)) is not None:
-            raise CommandFailed("LVM refused.", stderr=why)
-        return Finished(self._report() if argv[1] == "fullreport" else b"", b"")
-
-    def _report(self) -> bytes:
-        size = str(1 << 30)
-        device = {"pv_name": "/dev/sda", "pv_uuid": "p", "pv_size": size, "pv_free": size,
-                  "pv_allocatable": "allocatable", "pv_missing": ""}  # fmt: skip
-        group = {"vg_name": "xenvg", "vg_size": size, "vg_free": size,
-                 "vg_extent_size": str(4 << 20)}  # fmt: skip
-        report = {"vg": [group], "pv": [device], "lv": self.volumes, "seg": [], "pvseg": []}
-        return json.dumps({"report": [report]}).encode()
-
-
-@pytest.fixture
-def program(monkeypatch: pytest.MonkeyPatch) -> Lvm:
-    program = Lvm()
-    monkeypatch.setattr(lvm, "execute", program.execute)
-    monkeypatch.setattr(zeroing, "open_device", lambda volume, access: 99)
-    monkeypatch.setattr(zeroing, "size_of", lambda descriptor: MiB(8))
-    monkeypatch.setattr(zeroing, "zero", lambda *_: None)
-    monkeypatch.setattr("os.fsync", lambda _: None)
-    monkeypatch.setattr("os.close", lambda _: None)
-    return program
-
-
-@pytest.fixture
-def devices(monkeypatch: pytest.MonkeyPatch) -> dict[Volume, str]:
-    """Return LVM's UUIDs of the volumes whose device can be read, for tests to change."""
-    there: dict[Volume, str] = {}
-    monkeypatch.setattr(seen, "find_uuid", lambda volume: there.get(volume, ""))
-    monkeypatch.setattr(seen, "can_be_read", lambda volume, uuid: there.get(volume) == uuid)
-    return there
-
-
-def run(work: Callable[[LinuxVolumes], Awaitable[T]]) -> T:
-    async def main() -> T:
-        return await work(LinuxVolumes())
-
-    return simulate(main())
 
 
 @pytest.mark.parametrize("count", [1, 50])
@@ -423,205 +334,3 @@ def test_a_volume_that_grows_again_is_zeroed_up_to_its_new_end(
     simulate(scenario())
     assert zeroed == [(8, 24)]
     assert program.changes[-1].startswith("lvchange --deltag gantry.zero-from.8")
-
-
-def snapshot(number: int, *, thin_pool: str = "") -> NewSnapshot:
-    """Return an order for a snapshot of a disk, which gets a disk's number of its own."""
-    place = LvmBacking(group="xenvg", name=f"{disk(number + 5)}.snapshot", thin_pool=thin_pool)
-    kept = Volume(place, disk(number + 5), WEB1)
-    return NewSnapshot(volume(number), NewVolume(kept, MiB(8)))
-
-
-def test_snapshots_are_taken_by_one_process_since_a_guest_waits(program: Lvm) -> None:
-    program.volumes = [row(volume(number)) for number in (0, 1)]
-    run(lambda v: v.snapshot([snapshot(0), snapshot(1)]))
-    (change,) = program.changes
-    assert [line.split()[-1] for line in change.split("|")] == [
-        f"xenvg/{disk(0)}.disk", f"xenvg/{disk(1)}.disk",
-    ]  # fmt: skip
-    assert change.count("--setactivationskip y") == 2
-
-
-def test_if_one_snapshot_cannot_be_taken_none_is(program: Lvm) -> None:
-    program.volumes = [row(volume(number)) for number in (0, 1)]
-    program.makes = False
-    with pytest.raises(NodeFailure, match="LVM did not take all snapshots in xenvg: no luck"):
-        run(lambda v: v.snapshot([snapshot(0), snapshot(1)]))
-    assert program.changes[-1] == f"lvremove --yes xenvg/{disk(5)}.snapshot"
-
-
-def test_a_snapshot_keeps_its_device_as_long_as_its_volume_has_one(program: Lvm) -> None:
-    """LVM would take both away."""
-    kept = snapshot(0).kept.volume
-    program.volumes = [
-        row(volume(), lv_active="active"),
-        row(kept, lv_active="active", origin=volume().place.name),
-    ]
-    run(lambda v: v.deactivate([kept]))
-    assert program.changes == []
-
-
-def test_rolling_back_happens_while_the_volume_is_attached_and_no_later(program: Lvm) -> None:
-    kept = snapshot(0).kept.volume
-    program.volumes = [row(volume()), row(kept, origin=volume().place.name)]
-    run(lambda v: v.roll_back(volume(), kept))
-    activated, merged = program.changes
-    assert activated.startswith("lvchange --yes --activate y")
-    assert merged == f"lvconvert --yes --merge {kept.name}"
-
-
-def test_rolling_back_that_takes_long_is_asked_for_again_and_done_once(program: Lvm) -> None:
-    kept = snapshot(0).kept.volume
-    program.volumes = [row(volume()), row(kept, origin=volume().place.name)]
-    program.takes_s = 50.0
-
-    async def patiently(volumes: LinuxVolumes) -> None:
-        for _ in range(2):
-            with pytest.raises(Unfinished):
-                await volumes.roll_back(volume(), kept)
-        await volumes.roll_back(volume(), kept)
-
-    run(patiently)
-    assert [line.split()[0] for line in program.changes] == ["lvchange", "lvconvert"]
-
-
-def test_what_has_overflowed_is_not_gone_back_to(program: Lvm) -> None:
-    kept, origin = snapshot(0).kept.volume, volume().place.name
-    program.volumes = [
-        row(volume()), row(kept, origin=origin, lv_snapshot_invalid="snapshot invalid"),
-    ]  # fmt: skip
-    with pytest.raises(NodeFailure, match="cannot be gone back to: more was written"):
-        run(lambda v: v.roll_back(volume(), kept))
-    assert program.changes == []
-
-
-@pytest.mark.parametrize("active", ["", "active"])
-def test_a_merge_that_outlived_noded_or_its_machine_is_waited_for(
-    program: Lvm, active: str
-) -> None:
-    program.volumes = [row(volume(), lv_active=active, lv_merging="merging")]
-    kept = snapshot(0).kept.volume
-    with pytest.raises(Unfinished):
-        run(lambda v: v.roll_back(volume(), kept))
-    assert len(program.changes) == (0 if active else 1)
-    program.volumes = [row(volume(), lv_active="active")]
-    run(lambda v: v.roll_back(volume(), kept))
-    assert program.changes[-1] == f"lvchange --activate n {volume().name}"
-
-
-def test_what_was_just_made_is_attached_and_detached_without_another_look(
-    program: Lvm, devices: dict[Volume, str]
-) -> None:
-    made = [volume(0), volume(1)]
-    devices |= {each: f"u{index}" for index, each in enumerate(made)}
-
-    async def story(volumes: LinuxVolumes) -> None:
-        paths = await volumes.ensure_active([NewVolume(each, MiB(8)) for each in made])
-        program.told.clear()
-        assert await volumes.activate(made) == paths
-        assert await volumes.ensure_active([NewVolume(made[1], MiB(8))]) == paths[1:]
-        assert program.told == []
-        await volumes.deactivate(made)
-        assert program.told == [f"lvchange --activate n {made[0].name} {made[1].name}"]
-
-    run(story)
-
-
-def test_a_volume_is_not_looked_for_again_as_long_as_its_device_is_there(
-    program: Lvm, devices: dict[Volume, str]
-) -> None:
-    program.volumes = [row(volume(), lv_active="active", lv_uuid="u-1")]
-    devices[volume()] = "u1"
-
-    async def story(volumes: LinuxVolumes) -> None:
-        def looks() -> int:
-            return sum(line.startswith("fullreport") for line in program.told)
-
-        for _ in range(2):
-            await volumes.activate([volume()])
-        assert looks() == 1
-        devices[volume()] = "u2"  # another volume has its name
-        await volumes.activate([volume()])
-        assert looks() == 2
-        devices[volume()] = "u1"
-        await asyncio.sleep(seen.SOUND_S)  # its physical volume may have gone meanwhile
-        await volumes.activate([volume()])
-        assert looks() == 3
-        await asyncio.sleep(seen.SOUND_S)  # which does not make it another's
-        await volumes.deactivate([volume()])
-        assert looks() == 3
-        await volumes.activate([volume()])
-        assert looks() == 4
-
-    run(story)
-
-
-def test_a_volume_that_cannot_be_read_is_looked_for_again(
-    program: Lvm, devices: dict[Volume, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program.volumes = [row(volume(), lv_active="active", lv_uuid="u-1")]
-    devices[volume()] = "u1"
-
-    async def story(volumes: LinuxVolumes) -> None:
-        await volumes.activate([volume()])
-        monkeypatch.setattr(seen, "can_be_read", lambda *_: False)
-        program.volumes = []  # as LVM says of a group whose device fails
-        with pytest.raises(NodeFailure, match="cannot be attached"):
-            await volumes.activate([volume()])
-
-    run(story)
-
-
-def test_what_may_hold_old_data_is_looked_at_again(
-    program: Lvm, devices: dict[Volume, str]
-) -> None:
-    devices[volume()] = "u1"
-
-    async def story(volumes: LinuxVolumes) -> None:
-        await volumes.ensure_active([NewVolume(volume(), MiB(8))])
-        program.volumes = [row(volume(), lv_active="active", lv_uuid="u1")]
-        program.refuses = lambda line: "full" if line.startswith("lvextend") else None
-        with pytest.raises(CommandFailed):
-            await volumes.grow(volume(), MiB(16))  # it is marked as holding some, all the same
-        program.told.clear()
-        await volumes.activate([volume()])
-        assert program.told[0].startswith("fullreport")
-
-    run(story)
-
-
-def test_a_volume_that_grows_or_goes_back_is_opened_only_if_it_is_still_the_same(
-    program: Lvm, devices: dict[Volume, str]
-) -> None:
-    """Another one may get its name while it does."""
-    kept = snapshot(0).kept.volume
-    devices[volume()] = "u1"
-    program.volumes = [row(volume(), lv_active="active", lv_uuid="u1")]
-    program.refuses = lambda line: "full" if line.startswith("lvextend") else None
-
-    async def story(volumes: LinuxVolumes) -> None:
-        await volumes.activate([volume()])
-        with pytest.raises(CommandFailed):
-            await volumes.grow(volume(), MiB(16))
-        assert volumes._seen.uuid_of(volume()) == "u1"
-        program.volumes[0]["lv_merging"] = "merging"
-        with pytest.raises(Unfinished):
-            await volumes.roll_back(volume(), kept)
-        assert volumes._seen.uuid_of(volume()) == "u1"
-
-    run(story)
-
-
-def test_a_snapshot_beside_its_volume_is_never_deactivated_by_itself(
-    program: Lvm, devices: dict[Volume, str]
-) -> None:
-    program.volumes = [row(volume(), lv_active="active", lv_uuid="u1", origin="other")]
-    devices[volume()] = "u1"
-
-    async def story(volumes: LinuxVolumes) -> None:
-        await volumes.activate([volume()])
-        await volumes.deactivate([volume()])
-        assert program.changes == []
-        assert volumes._seen.uuid_of(volume()) == ""
-
-    run(story)
