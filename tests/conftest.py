@@ -15,12 +15,15 @@ settings.load_profile("gantry")
 
 YOUNG_OBJECTS = 10_000  # instead of 700: simulations make many that die at once
 
+gc.disable()  # while modules are imported and tests collected, next to nothing is garbage
+
 
 def pytest_collection_finish() -> None:
     """Have the collector look only at what tests make, not at all modules again and again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS)
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -24,11 +24,7 @@ class Dispatcher:
     """Routes ``("instances", "start")`` to the object that implements it."""
 
     def __init__(self, *services: NodeService) -> None:
-        self._routes = {
-            (call.service, call.method): (call, getattr(service, call.method))
-            for service in services
-            for call in service.calls.values()
-        }
+        self._services = {service.prefix: service for service in services}
 
     def find(self, service: str, method: str) -> CallSpec:
         """Return what was agreed about a call.
@@ -36,17 +32,18 @@ class Dispatcher:
         Raises:
             NotFound: this node knows no such call.
         """
-        if (service, method) not in self._routes:
+        known = self._services.get(service)
+        if known is None or method not in known.calls:
             raise NotFound(
                 f"This node knows no call “{service}.{method}”; is it of an older version?"
             )
-        return self._routes[service, method][0]
+        return known.calls[method]
 
     async def run(self, call: CallSpec, body: bytes) -> Reply:
         """Carry out a call. Never raises, but for cancellation."""
         try:
             arguments = _arguments(call, body)
-            _, handler = self._routes[call.service, call.method]
+            handler = getattr(self._services[call.service], call.method)
             fields = call.arguments.__struct_fields__
             result = await handler(**{name: getattr(arguments, name) for name in fields})
             return Reply(200, answer(result))

@@ -162,8 +162,8 @@ class EpochFence:
             yield
         finally:
             del self._running[number]
-            self._one_ended.set()
-            self._one_ended = asyncio.Event()
+            self._one_ended.set()  # for those who wait by now
+            self._one_ended.clear()
 
     async def forget(self) -> None:
         """Return to epoch 0: the node has left its cluster."""

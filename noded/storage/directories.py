@@ -7,6 +7,7 @@ from pathlib import Path
 from common.errors import InvalidRequest
 from common.model.disk import FileBacking, GlusterBacking
 from common.noderpc.disks import DiskSpec
+from noded.durable_file import read_if_there
 
 SSCONF_FILE_DIRECTORY = "file_storage_dir"
 SSCONF_SHARED_DIRECTORY = "shared_file_storage_dir"
@@ -43,10 +44,7 @@ def read_directories(ssconf: Path) -> Directories:
     """Read what the master published to this node; empty before the node has joined."""
 
     def read(name: str) -> str:
-        try:
-            return (ssconf / name).read_text().strip()
-        except FileNotFoundError:
-            return ""
+        return (read_if_there(f"{ssconf}/{name}") or b"").decode().strip()
 
     return Directories(
         local=read(SSCONF_FILE_DIRECTORY),

@@ -1,6 +1,7 @@
 """Whatever a node is told by who may tell it, it answers, and never with an internal error."""
 
 import json
+from itertools import chain
 from random import Random
 
 import msgspec
@@ -36,7 +37,8 @@ async def bombard(random: Random) -> None:
         words = [*texts, instance.uuid, *disks, uuid_of("beta"), "br0", "kvm", "/srv/x", "hmac.key"]
         node = cluster.machines["beta"].noded
         assert node is not None
-        specs = [call for call, _ in node._dispatcher._routes.values() if call.name not in LEFT_OUT]
+        calls = [each.calls.values() for each in node._dispatcher._services.values()]
+        specs = [call for call in chain.from_iterable(calls) if call.name not in LEFT_OUT]
         reached = set[str]()
         for _ in range(CALLS):
             call = random.choice(specs)

@@ -9,9 +9,11 @@ import asyncio
 import selectors
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterable
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 from tests.support.loop import Found, QuickLoop
 
@@ -44,14 +46,25 @@ def simulate(scenario: Coroutine[Any, Any, T], *, limit_s: float = DAY_S) -> T:
         Unnoticed: the scenario came to its end, but something failed in the background.
     """
     loop = VirtualLoop(limit_s)
-    try:
-        result = loop.run_until_complete(scenario)
-    finally:
-        loop.end()
+    with _off_the_list():
+        try:
+            result = loop.run_until_complete(scenario)
+        finally:
+            loop.end()
     if failures := loop.unnoticed():
         cause = next((each["exception"] for each in failures if "exception" in each), None)
         raise Unnoticed("\n".join(map(_complaint, failures))) from cause
     return result
+
+
+@contextmanager
+def _off_the_list() -> Iterator[None]:
+    """Have asyncio keep no list of all tasks, in Python 3.11 a WeakSet: a loop has its own."""
+    if (listed := getattr(asyncio.tasks, "_all_tasks", None)) is None:
+        yield
+        return
+    with patch.object(listed, "add", lambda _task: None):
+        yield
 
 
 class VirtualLoop(QuickLoop):
@@ -64,7 +77,6 @@ class VirtualLoop(QuickLoop):
         self._most_tasks = FEW_TASKS  # until those that are gone are forgotten
         super().__init__(self._waits)
         self.set_exception_handler(lambda _loop, context: self._complaints.append(context))
-        self.set_task_factory(self._remember)
 
     def _new_waits(self, limit_s: float) -> "Waits":
         return Waits(self, limit_s)
@@ -94,13 +106,11 @@ class VirtualLoop(QuickLoop):
                 self._complaints.append({"message": message, "exception": task.exception()})
         return self._complaints
 
-    def _remember(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        coro: Coroutine[Any, Any, T] | Generator[Any, None, T],
-        **options: Any,
+    def create_task(
+        self, coro: Coroutine[Any, Any, T] | Generator[Any, None, T], **options: Any
     ) -> asyncio.Task[T]:
-        task: asyncio.Task[T] = asyncio.Task(coro, loop=loop, **options)
+        """Begin a task, and remember it."""
+        task: asyncio.Task[T] = asyncio.Task(coro, loop=self, **options)
         self._tasks.append(weakref.ref(task))
         if len(self._tasks) > self._most_tasks:
             self._tasks = [each for each in self._tasks if each() is not None]
@@ -109,8 +119,7 @@ class VirtualLoop(QuickLoop):
 
     def end(self) -> None:
         """Cancel all tasks, let them end, and close the loop."""
-        # Among all tasks of the process, where asyncio looks, are those of the loops before this.
-        left = [task for each in self._tasks if (task := each()) is not None and not task.done()]
+        left = self._unfinished()
         for task in left:
             task.cancel()
         if left:
@@ -120,8 +129,11 @@ class VirtualLoop(QuickLoop):
 
     def waiting(self) -> str:
         """List the unfinished tasks, one a line, each with the place where it waits."""
-        tasks = sorted(asyncio.all_tasks(self), key=lambda task: task.get_name())
+        tasks = sorted(self._unfinished(), key=lambda task: task.get_name())
         return "\n".join(f"  {task.get_name()}: {_place(task)}" for task in tasks)
+
+    def _unfinished(self) -> list[asyncio.Task[Any]]:
+        return [task for each in self._tasks if (task := each()) is not None and not task.done()]
 
 
 class _Due(deque[asyncio.Handle]):
@@ -161,7 +173,10 @@ class Waits(selectors.DefaultSelector):
         # One descriptor is the loop's own; a simulation without sockets never asks the kernel.
         ready = super().select(0) if self._watched > 1 else []
         if ready or timeout == 0:
-            self._check_progress()
+            self._steps += 1
+            if self._steps > STEPS_WITHOUT_PROGRESS:
+                self._steps = 0
+                raise EndlessRun(f"busy at {self.now_s:g} s without end:\n{self._loop.waiting()}")
         elif timeout is None:
             raise Deadlock(f"every task waits and no timer is set:\n{self._loop.waiting()}")
         else:
@@ -174,12 +189,6 @@ class Waits(selectors.DefaultSelector):
         if self.now_s > self._limit_s:
             passed, self._limit_s = self._limit_s, self.now_s + CLEAN_UP_S  # to end its tasks in
             raise EndlessRun(f"still going on after {passed:g} s:\n{self._loop.waiting()}")
-
-    def _check_progress(self) -> None:
-        self._steps += 1
-        if self._steps > STEPS_WITHOUT_PROGRESS:
-            self._steps = 0
-            raise EndlessRun(f"busy at {self.now_s:g} s without end:\n{self._loop.waiting()}")
 
 
 def _fill(future: asyncio.Future[T], func: Callable[..., T], args: tuple[Any, ...]) -> None:

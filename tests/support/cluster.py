@@ -70,7 +70,6 @@ class SimulatedCluster:
         self.world = FakeWorld()
         self.world.reaches = self.network.reaches
         self.world.machine_at = lambda ip: self.network.place_at(ip).ip
-        self.wires = FakeWires(self.network.reaches)
         self.wires = FakeWires(
             self.network.reaches, bridge=bridge or FakeBridge(), cluster=str(root)
         )
@@ -314,11 +313,11 @@ async def simulated_cluster(
         names = NAMES[:nodes]
         cluster = SimulatedCluster(root, names, strangers, Random(seed), bridge)
         paths = {name: cluster.machines[name].paths for name in names}
-        write_cluster(names, candidates, paths)
+        written = write_cluster(names, candidates, paths)
         with (
             patch("noded.identity.directory.check_identity", check_identity_once),
             patch("noded.handlers.group_files.id_of", lambda _: None),  # whatever this machine has
-            cluster.disk.watched(),
+            cluster.disk.watched(written),
         ):
             try:
                 for machine in cluster.machines.values():

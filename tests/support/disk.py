@@ -8,8 +8,8 @@ cut as it was before, or as it should be: chance decides, as with a real disk.
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from tests.support.sqlite_files import SqliteFiles, Watched
 
 Names = dict[str, int]  # in a directory: the number of each file
 Tree = dict[str, "bytes | Tree"]
+NOTHING: Mapping[str, bytes] = {}
 
 
 @cache
@@ -38,9 +39,12 @@ class Disk:
         self._databases: dict[int, _Database] = {}  # what SQLite writes
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Note all syncs for the length of a block. What is there by then is durable."""
-        self.have_all_durable(self._root)
+    def watched(self, written: Mapping[str, bytes] = NOTHING) -> Iterator[None]:
+        """Note all syncs for the length of a block. What is there by then is durable.
+
+        Of ``written`` it is known what the files hold, by path: they need not be read.
+        """
+        self.have_all_durable(self._root, written)
         watchers = _sqlite_files().watchers
         watchers.append(self._opened)
         try:
@@ -51,13 +55,20 @@ class Disk:
             for database in self._databases.values():
                 os.close(database.descriptor)
 
-    def have_all_durable(self, directory: Path) -> None:
+    def have_all_durable(
+        self, directory: Path | str, written: Mapping[str, bytes] = NOTHING
+    ) -> None:
         """Count everything below a directory as synced."""
         # Without pathlib, which takes longer for these few files than reading them.
-        for place, _, files in os.walk(directory):
-            names = self._names[os.stat(place).st_ino] = _names(place)
-            for name in files:
-                self._contents[names[name]] = _read(f"{place}/{name}")
+        names = self._names[os.stat(directory).st_ino] = {}
+        with os.scandir(directory) as found:
+            for entry in found:
+                number = names[entry.name] = entry.inode()
+                if not entry.is_dir():
+                    known = written.get(entry.path)
+                    self._contents[number] = _read(entry.path) if known is None else known
+                elif not entry.is_symlink():
+                    self.have_all_durable(entry.path, written)
 
     def after_a_power_cut(self, directory: Path) -> Tree:
         """Return what will be found below a directory if the power fails now."""
@@ -105,15 +116,18 @@ class Disk:
         number = path.stat().st_ino
         if number not in self._databases:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            self._databases[number] = _Database(descriptor, partial(self._sync_name, path))
+            self._databases[number] = _Database(descriptor, partial(self._sync_name, f"{path}"))
         self._databases[number].opened()
         return self._databases[number]
 
-    def _sync_name(self, path: Path) -> None:
+    def _sync_name(self, path: str) -> None:
         """Do what SQLite does after the first sync of a log or journal, with its directory."""
-        if path.name.endswith(("-wal", "-journal")) and path.exists():
-            names = self._names.setdefault(path.parent.stat().st_ino, {})
-            names[path.name] = path.stat().st_ino
+        if not path.endswith(("-wal", "-journal")):
+            return
+        directory, name = os.path.split(path)
+        with suppress(FileNotFoundError):
+            number = os.stat(path).st_ino
+            self._names.setdefault(os.stat(directory).st_ino, {})[name] = number
 
 
 @dataclass

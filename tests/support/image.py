@@ -31,6 +31,7 @@ from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.state.rows import Put, settle
 from coordinator.state.state import State, state_of
 from noded.calls.grants import Grant
+from noded.durable_file import read_if_there
 from noded.identity.directory import MEMBER, Member
 from noded.replica.store import ReplicaFile
 
@@ -84,16 +85,22 @@ def first_state(names: Sequence[str], candidates: int) -> State:
     return state_of((cluster, group, *nodes, *secrets), Stamp())
 
 
-def write_cluster(names: Sequence[str], candidates: int, paths_of: dict[str, Paths]) -> None:
-    """Write all that the nodes of a new cluster keep, as in epoch 1."""
+def write_cluster(
+    names: Sequence[str], candidates: int, paths_of: dict[str, Paths]
+) -> dict[str, bytes]:
+    """Write all that the nodes of a new cluster keep, as in epoch 1; return it by path."""
+    written: dict[str, bytes] = {}
     for name, files in _files(tuple(names), candidates).items():
         state = paths_of[name].state
         for directory in {file.rpartition("/")[0] for file in files} - {""}:
             (state / directory).mkdir()
         for file, content in files.items():
-            descriptor = os.open(f"{state}/{file}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            path = f"{state}/{file}"
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             os.write(descriptor, content)
             os.close(descriptor)
+            written[path] = content
+    return written
 
 
 @cache
@@ -192,10 +199,10 @@ def _names(certificate: bytes) -> frozenset[str]:
 
 def check_identity_once(directory: Path, node: NodeName) -> Peer:
     """Do what ``check_identity`` does, once for the same files: the handshake is slow."""
-    files = tuple((directory / name).read_bytes() for name in (KEY, CERTIFICATE, AUTHORITY))
+    files = tuple(read_if_there(f"{directory}/{name}") for name in (KEY, CERTIFICATE, AUTHORITY))
     if (*files, node) not in _peers:
         _peers[*files, node] = check_identity(directory, node)
     return _peers[*files, node]
 
 
-_peers: dict[tuple[bytes | NodeName, ...], Peer] = {}
+_peers: dict[tuple[bytes | NodeName | None, ...], Peer] = {}

@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from typing import Any, TypeVarTuple, Unpack
 
 Arguments = TypeVarTuple("Arguments")
+_new = object.__new__
 Found = list[tuple[selectors.SelectorKey, int]]  # descriptors that are ready, and for what
 
 
@@ -21,7 +22,7 @@ class QuickLoop(asyncio.SelectorEventLoop):
 
     # asyncio's own names: what is to be run next, what later, and what else a turn has to look at
     _ready: deque[asyncio.Handle]
-    _scheduled: list["_Timer"]
+    _scheduled: list[tuple[float, "_Timer"]]  # its times first: pairs are compared without Python
     _stopping: bool
     _selector: selectors.BaseSelector
     _clock_resolution: float
@@ -33,7 +34,11 @@ class QuickLoop(asyncio.SelectorEventLoop):
         *args: *Arguments,
         context: Context | None = None,
     ) -> asyncio.Handle:
-        step = _Step(callback, args, self, context)
+        # Not through a constructor: that call takes as long as all the rest.
+        step = _new(_Step)
+        step._callback, step._args, step._loop = callback, args, self
+        step._context = copy_context() if context is None else context
+        step._cancelled = False
         self._ready.append(step)
         return step
 
@@ -44,65 +49,65 @@ class QuickLoop(asyncio.SelectorEventLoop):
         *args: *Arguments,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        timer = _Timer(when, callback, args, self, context)
-        heappush(self._scheduled, timer)
+        timer = _new(_Timer)
+        timer._callback, timer._args, timer._loop = callback, args, self
+        timer._context = copy_context() if context is None else context
+        timer._cancelled = timer._scheduled = False
+        timer._when = when
+        heappush(self._scheduled, (when, timer))
         return timer
 
     def _run_once(self) -> None:
         """Take a turn."""
         timers = self._scheduled
-        while timers and timers[0]._cancelled:
+        while timers and timers[0][1]._cancelled:
             heappop(timers)
         if self._ready or self._stopping:
             timeout: float | None = 0
         else:
-            timeout = max(0, timers[0]._when - self.time()) if timers else None
+            timeout = max(0, timers[0][0] - self.time()) if timers else None
         if found := self._selector.select(timeout):
             self._process_events(found)
         end = self.time() + self._clock_resolution
-        while timers and timers[0]._when < end:
-            self._ready.append(heappop(timers))
+        while timers and timers[0][0] < end:
+            self._ready.append(heappop(timers)[1])
         for _ in range(len(self._ready)):  # what these steps make due is for the next turn
-            step = self._ready.popleft()
-            if not step._cancelled:
-                step._run()
+            step: Any = self._ready.popleft()  # asyncio does not declare what it has
+            if step._cancelled:
+                continue
+            try:
+                step._context.run(step._callback, *step._args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001  # as in asyncio: told, and gone on
+                what = f"Exception in callback {step._callback!r}"
+                self.call_exception_handler({"message": what, "exception": error, "handle": step})
 
 
 class _Step(asyncio.Handle):
     __slots__ = ()
 
-    def __init__(
-        self,
-        callback: Callable[..., object],
-        args: Sequence[Any],
-        loop: asyncio.AbstractEventLoop,
-        context: Context | None,
-    ) -> None:
-        self._callback, self._args, self._loop = callback, args, loop
-        self._context = copy_context() if context is None else context
-        self._cancelled = False
-        self._repr = self._source_traceback = None
+    _callback: Callable[..., object]
+    _args: Sequence[Any]
+    _loop: asyncio.AbstractEventLoop
+    _context: Context
+    _cancelled: bool
+    _repr = None  # these two say something only while mistakes are looked for
+    _source_traceback = None
 
 
 class _Timer(asyncio.TimerHandle):
     __slots__ = ()
 
-    _when: float
+    _callback: Callable[..., object]
+    _args: Sequence[Any]
+    _loop: asyncio.AbstractEventLoop
+    _context: Context
     _cancelled: bool
-
-    def __init__(
-        self,
-        when: float,
-        callback: Callable[..., object],
-        args: Sequence[Any],
-        loop: asyncio.AbstractEventLoop,
-        context: Context | None,
-    ) -> None:
-        self._callback, self._args, self._loop = callback, args, loop
-        self._context = copy_context() if context is None else context
-        self._cancelled = self._scheduled = False
-        self._repr = self._source_traceback = None
-        self._when = when
+    _scheduled: bool
+    _when: float
+    _repr = None
+    _source_traceback = None
 
     def __lt__(self, other: "_Timer") -> bool:  # type: ignore[override]  # there are no others
         return self._when < other._when

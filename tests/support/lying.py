@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -16,6 +17,12 @@ CODES = [
     "conflict.expired", "not-found", "invalid-request",
 ]  # fmt: skip
 FOREVER_S = 1000.0
+
+
+@cache
+def _endless() -> bytes:
+    """Return an answer of 60 MiB; writing it takes longer than all else that is done with it."""
+    return b'{"result":"' + b"z" * (60 << 20) + b'"}'
 
 
 class Lying(Fault):
@@ -36,7 +43,7 @@ class Lying(Fault):
             case 1:
                 return Reply(200, self._random.choice([b"", b"[]", b"\xff", b"[" * 100_000]))
             case 2:
-                return Reply(200, b'{"result":"' + b"z" * (60 << 20) + b'"}')
+                return Reply(200, _endless())
             case 3 | 4:
                 error = {
                     "code": self._random.choice(CODES), "message": self._random.choice(BAD_TEXTS),

@@ -2,11 +2,11 @@
 
 Once all tests are known the process forks, so nothing is imported twice. Each process takes the
 next test that nobody has taken, so none is idle while there are some; tests that stand together and
-have the same parameters are taken together, as they share what is costly, and so are all tests of
-a file beside Debian's programs, as they share a cluster that remembers what they did. What the
-others find is told by the first, in pytest's own words: there is one run, with one summary. Tests
-that are about the machine itself, its devices and its time, come afterwards, in the first process
-alone.
+have the same parameters are taken together, as they share what is costly. So are all tests of a
+file beside Debian's programs, as they share a cluster that remembers what they did, and those of
+the layers, for which each process would have to read the whole tree. What the others find is told
+by the first, in pytest's own words: there is one run, with one summary. Tests that are about the
+machine itself, its devices and its time, come afterwards, in the first process alone.
 """
 
 import os
@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 
 SHARED = ("unit", "sim", "diff")  # directories of tests that need nothing but a processor
-WHOLE = ("diff",)  # of these, whose files are taken as a whole: their tests share a cluster
+# Taken as a whole: files of a directory, whose tests share a cluster, and one that reads the tree.
+WHOLE = ("diff", "test_layers.py")
 NUMBER_BYTES = 4
 
 
@@ -109,7 +110,7 @@ def _shared_by(number: int, test: pytest.Item) -> object:
 
 
 def _is_of_whole_file(test: pytest.Item) -> bool:
-    return test.path.parent.name in WHOLE
+    return test.path.parent.name in WHOLE or test.path.name in WHOLE
 
 
 @contextmanager

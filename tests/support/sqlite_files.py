@@ -88,13 +88,16 @@ class SqliteFiles:
 
 
 def _changed(before: _Methods, files: dict[int, Watched]) -> _Methods:
+    # Looked up once: each look into the table makes a function object anew.
+    their_write, their_truncate, their_close = before.write, before.truncate, before.close
+
     def write(file: int, data: int, size: int, offset: int) -> int:
         files[file].writes(offset, size)
-        return int(before.write(file, data, size, offset))
+        return int(their_write(file, data, size, offset))
 
     def truncate(file: int, size: int) -> int:
         files[file].truncates(size)
-        return int(before.truncate(file, size))
+        return int(their_truncate(file, size))
 
     def sync(file: int, _flags: int) -> int:
         files[file].syncs()
@@ -102,7 +105,7 @@ def _changed(before: _Methods, files: dict[int, Watched]) -> _Methods:
 
     def close(file: int) -> int:
         del files[file]
-        return int(before.close(file))
+        return int(their_close(file))
 
     after = _Methods.from_buffer_copy(before)
     after.write, after.truncate = _WRITE(write), _TRUNCATE(truncate)

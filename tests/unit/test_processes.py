@@ -97,6 +97,17 @@ def test_tests_that_share_a_cluster_are_taken_by_one_process_whatever_their_para
     assert [next(one), next(other)] == [(tests[0], tests[1]), (tests[2], tests[3])]
 
 
+def test_tests_that_read_the_whole_tree_are_taken_by_one_process() -> None:
+    layers: list[Any] = [
+        SimpleNamespace(path=Path("tests/unit/test_layers.py"), callspec=SimpleNamespace(id=each))
+        for each in "xy"
+    ]
+    tests = [*layers, SimpleNamespace(path=Path("tests/unit/test_c.py"))]
+    turns = _Turns(tests)
+    one, other = iter(turns), iter(turns)
+    assert [next(one), next(other)] == [(tests[0], tests[1]), (tests[2], None)]
+
+
 def test_what_fails_in_another_process_is_told_with_what_it_printed(suite: Path) -> None:
     ran = run(suite, "assert not is_helper or number % 2, 'a helper fails'")
     failed = ran.stdout.count("\nFAILED tests/unit/test_a.py::test_shared[")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import NodeFailure
-from noded.durable_file import remove_durably, write_durably
+from noded.durable_file import read_if_there, remove_durably, write_durably
 
 
 @pytest.fixture
@@ -19,6 +19,15 @@ def test_a_file_is_replaced_whole(path: Path) -> None:
         write_durably(path, data)
         assert path.read_bytes() == data
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_that_the_disk_takes_in_parts_is_whole(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
+    write_durably(path, b"more than three bytes")
+    assert path.read_bytes() == b"more than three bytes"
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644])
@@ -112,3 +121,17 @@ def test_removing_may_be_repeated(path: Path) -> None:
     remove_durably(path)
     remove_durably(path / "of" / "nothing")
     assert not path.exists()
+
+
+def test_a_file_is_read_as_it_is_or_found_to_be_absent(path: Path) -> None:
+    assert read_if_there(path) is None
+    for data in (b"", b"one", bytes(range(256)) * 4096):
+        write_durably(path, data)
+        assert read_if_there(path) == data
+        assert read_if_there(f"{path}") == data
+
+
+def test_what_cannot_be_read_is_told_in_words(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(NodeFailure, match=f"Cannot read {path}: Is a directory"):
+        read_if_there(path)
