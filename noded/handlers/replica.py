@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -78,15 +79,12 @@ class ReplicaHandlers(Replica):
 
     async def _run(self, work: Callable[[], T]) -> T:
         doing = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        cancelled: asyncio.CancelledError | None = None
-        while not doing.done():
-            try:
-                await asyncio.wait([doing])
-            except asyncio.CancelledError as error:
-                # A write cannot be taken back. The epoch fence has to see this call end after
-                # it, or a commit of the old master could land under the new one.
-                cancelled = error
-        if cancelled is not None:
-            doing.exception()  # nobody is left to be told
-            raise cancelled
-        return doing.result()
+        try:
+            return await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            # A write cannot be taken back. The epoch fence has to see this call end after it, or
+            # a commit of the old master could land under the new one.
+            while not doing.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([doing])
+            raise

@@ -2,7 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar, TypeVarTuple, Unpack
+
+from common.errors import NodeFailure
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -11,12 +15,61 @@ Arguments = TypeVarTuple("Arguments")
 async def in_thread(work: Callable[[Unpack[Arguments]], T], *arguments: *Arguments) -> T:
     """Run ``work`` in a thread and return what it returns.
 
-    A thread cannot be stopped. A caller that is cancelled waits for the end of its thread, so
-    that whatever locks it holds are not given up while the work still goes on.
+    A thread cannot be stopped. A caller that is cancelled, however often, waits for the end of its
+    thread, so that whatever locks it holds are not given up while the work still goes on.
     """
-    future = asyncio.get_running_loop().run_in_executor(None, work, *arguments)
+    return await _run(None, work, *arguments)
+
+
+class Threads:
+    """Some threads for work that may never end, so that nothing but the same work waits for it."""
+
+    def __init__(self, most: int, *, patience_s: float, busy: str) -> None:
+        """Have ``most``; who waits is told ``busy`` when none has come free for ``patience_s``."""
+        self._pool = ThreadPoolExecutor(most)
+        self._free = asyncio.Semaphore(most)
+        self._patience_s = patience_s
+        self._busy = busy
+        self._moved_s = 0.0  # when a thread was taken or came free
+
+    async def run(self, work: Callable[[Unpack[Arguments]], T], *arguments: *Arguments) -> T:
+        """Do as ``in_thread``.
+
+        Raises:
+            NodeFailure: all threads are held; the work was not begun.
+        """
+        await self._take()
+        try:
+            return await _run(self._pool, work, *arguments)
+        finally:
+            self._free.release()
+            self._moved_s = asyncio.get_running_loop().time()
+
+    async def _take(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            limit = self._moved_s + self._patience_s
+            try:
+                async with asyncio.timeout_at(limit if self._free.locked() else None):
+                    await self._free.acquire()
+            except TimeoutError as error:
+                if clock() >= self._moved_s + self._patience_s:
+                    raise NodeFailure(self._busy) from error
+            else:
+                self._moved_s = clock()
+                return
+
+
+async def _run(
+    pool: ThreadPoolExecutor | None,
+    work: Callable[[Unpack[Arguments]], T],
+    *arguments: *Arguments,
+) -> T:
+    future = asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        await asyncio.wait([future])
+        while not future.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([future])
         raise

@@ -329,7 +329,10 @@ async def _carry_out(
     doing = target.process.start(
         noded.call(call.service, call.method, envelope, caller, body), name=f"answer {call.name}"
     )
-    await asyncio.wait([doing])
-    if doing.cancelled():
-        raise ConnectionResetError("the connection was reset")
-    return doing.result()
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        current = asyncio.current_task()
+        if doing.cancelled() and current is not None and not current.cancelling():
+            raise ConnectionResetError("the connection was reset") from None
+        raise
