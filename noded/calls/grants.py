@@ -5,7 +5,13 @@ from pathlib import Path
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import Order, from_json, to_json
 from common.names import LARGEST_COUNT, Epoch, NodeName
-from noded.durable_file import explaining, remove_durably, write_durably
+from noded.durable_file import (
+    explaining,
+    read_if_there,
+    remove_durably,
+    sync_directory,
+    write_durably,
+)
 from noded.system.threads import in_thread
 
 
@@ -42,13 +48,13 @@ class GrantFile:
         """Read the grant; a node that never gave one has none.
 
         Raises:
-            NodeFailure: the file cannot be read or understood. noded must not start then.
+            NodeFailure: the file cannot be read, kept or understood. noded must not start then.
         """
-        with explaining(f"read {self._path}"):
-            try:
-                text = self._path.read_bytes()
-            except FileNotFoundError:
-                return Grant()
+        if (text := read_if_there(self._path)) is None:
+            return Grant()
+        # A noded that was killed may have put it there, and not on disk yet.
+        with explaining(f"keep {self._path}"):
+            sync_directory(self._path.parent)
         try:
             grant = from_json(text, Grant, what=str(self._path))
         except InvalidRequest as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from common.errors import InvalidRequest
 from common.noderpc.files import FileReport, Files
-from noded.durable_file import explaining, sync_directory, write_durably
+from noded.durable_file import explaining, read_if_there, sync_directory, write_durably
 from noded.ganeti_paths import SWITCH, YES, GanetiPaths
 from noded.system.threads import in_thread
 
@@ -35,19 +35,18 @@ class FileHandlers(Files):
         self._writing = asyncio.Lock()
 
     async def publish(self, *, files: dict[str, str]) -> None:
-        contents = {self._path(name): text.encode() for name, text in files.items()}
-        for path, data in contents.items():
+        contents = {_checked(name): text.encode() for name, text in files.items()}
+        for name, data in contents.items():
             if len(data) > LARGEST_BYTES:
                 raise InvalidRequest(
-                    f"The ssconf file {path.name} has {len(data)} bytes; "
-                    f"{LARGEST_BYTES} are allowed.",
-                    name=path.name,
+                    f"The ssconf file {name} has {len(data)} bytes; {LARGEST_BYTES} are allowed.",
+                    name=name,
                 )
         async with self._writing:
             await in_thread(self._write, contents)
 
     async def digests(self, *, names: tuple[str, ...]) -> tuple[FileReport, ...]:
-        paths = [self._path(name) for name in names]
+        paths = [f"{self._directory}/{_checked(name)}" for name in names]
         return await in_thread(lambda: tuple(FileReport(digest=_digest(path)) for path in paths))
 
     async def erase(self) -> None:
@@ -55,24 +54,23 @@ class FileHandlers(Files):
         async with self._writing:
             await in_thread(self._remove)
 
-    def _path(self, name: str) -> Path:
-        if name not in NAMES:
-            raise InvalidRequest(f"“{name}” is no ssconf file.", name=name)
-        return self._directory / name
-
-    def _write(self, contents: dict[Path, bytes]) -> None:
+    def _write(self, contents: dict[str, bytes]) -> None:
         with explaining(f"create {self._directory}"):
             self._directory.mkdir(parents=True, exist_ok=True)
             self._directory.chmod(0o755)  # whatever the umask: they are for everybody to read
-        switch = self._directory / SWITCH
-        if contents.get(switch, b"").strip() != YES.encode():
+        if contents.get(SWITCH, b"").strip() != YES.encode():
+            switch = self._directory / SWITCH
             self._links.take_away()  # before nothing says any more that they were made by us
             with explaining(f"delete {switch}"):
                 switch.unlink(missing_ok=True)
-        for path, data in contents.items():
-            # Most are as they were; each write would wait for the disk.
-            if _read(path) != data:
-                write_durably(path, data, mode=0o644)
+        # Most are as they were; each write would wait for the disk.
+        paths = {self._directory / name: data for name, data in contents.items()}
+        others = [path for path, data in paths.items() if read_if_there(path) != data]
+        for path in others:
+            write_durably(path, paths[path], mode=0o644)
+        if not others:  # who wrote them may have ended, or failed, before their names were on disk
+            with explaining(f"write {self._directory}"):
+                sync_directory(self._directory)
         self._links.make()
 
     def _remove(self) -> None:
@@ -82,14 +80,12 @@ class FileHandlers(Files):
             sync_directory(self._directory.parent)
 
 
-def _read(path: Path) -> bytes | None:
-    with explaining(f"read {path}"):
-        try:
-            return path.read_bytes()
-        except FileNotFoundError:
-            return None
+def _checked(name: str) -> str:
+    if name not in NAMES:
+        raise InvalidRequest(f"“{name}” is no ssconf file.", name=name)
+    return name
 
 
-def _digest(path: Path) -> str:
-    data = _read(path)
+def _digest(path: str) -> str:
+    data = read_if_there(path)
     return "" if data is None else hashlib.sha256(data).hexdigest()

@@ -3,11 +3,20 @@
 import asyncio
 import grp
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from noded.durable_file import explaining, remove_durably, write_durably
+from noded.durable_file import (
+    explaining,
+    read_if_there,
+    remove_durably,
+    sync_directory,
+    write_durably,
+)
 from noded.system.threads import in_thread
+
+MODE = 0o640
 
 
 class GroupFiles:
@@ -41,13 +50,27 @@ class GroupFiles:
             if (group := id_of(self._group)) is not None:
                 os.chown(self._directory, -1, group)
                 self._directory.chmod(0o2750)  # new files are the group's, too
-        for name, data in files.items():
-            write_durably(self._directory / name, data, mode=0o640)
+        # Each new master tells all again; each write would wait for the disk.
+        paths = {self._directory / name: data for name, data in files.items()}
+        others = [path for path, data in paths.items() if not _is_there(path, data, group)]
+        for path in others:
+            write_durably(path, paths[path], mode=MODE)
+        if not others:  # who wrote them may have ended, or failed, before their names were on disk
+            with explaining(f"write {self._directory}"):
+                sync_directory(self._directory)
 
     def _remove(self, names: Iterable[str]) -> None:
         for name in names:
             if (self._directory / name).exists():
                 remove_durably(self._directory / name)
+
+
+def _is_there(path: Path, data: bytes, group: int | None) -> bool:
+    """Tell whether a file is as it would be written, whoever wrote it for whomever."""
+    if read_if_there(path) != data:
+        return False
+    status = path.stat()
+    return stat.S_IMODE(status.st_mode) == MODE and group in (None, status.st_gid)
 
 
 def id_of(group: str) -> int | None:

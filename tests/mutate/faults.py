@@ -60,6 +60,18 @@ FAULTS = (
         (DISKS, POWER_CUTS),
     ),
     Fault(
+        "grant not synced when read", "a grant that is gone by outlives a power cut",
+        "noded/calls/grants.py",
+        "            sync_directory(self._path.parent)\n", "            pass\n",
+        (DISKS,),
+    ),
+    Fault(
+        "published again, not synced", "what was told again is on disk, whoever wrote it",
+        "noded/handlers/group_files.py",
+        "        if not others:", "        if False:",
+        ("tests/unit/noded/handlers/test_group_files.py",),
+    ),
+    Fault(
         "names not synced", "a small file is on disk, its name included, when told so",
         "noded/durable_file.py",
         "            raise\n        sync_directory(path.parent)", "            raise",

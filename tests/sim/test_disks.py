@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
 
 import pytest
 
@@ -63,6 +64,17 @@ def test_a_name_that_was_not_synced_may_be_the_old_one(tmp_path: Path) -> None:
         (place / "next").rename(place / "file")
 
     assert _found(tmp_path, work, _text) == {"old", "new"}
+
+
+def test_a_grant_that_was_read_is_there_though_who_wrote_it_was_killed(tmp_path: Path) -> None:
+    def work(place: Path) -> None:
+        file = GrantFile(place / "grant")
+        simulate(file.save(Grant(epoch=Epoch(1), master=NodeName("alpha"))))
+        with patch("noded.durable_file.sync_directory"):  # it does not come to that
+            simulate(file.save(Grant(epoch=Epoch(7), master=NodeName("beta"))))
+        assert file.load().epoch == 7
+
+    assert _found(tmp_path, work, lambda place: GrantFile(place / "grant").load().epoch) == {7}
 
 
 def test_a_grant_is_there(tmp_path: Path) -> None:
