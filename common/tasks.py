@@ -5,6 +5,8 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from common.errors import GntError
+
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -13,7 +15,8 @@ log = logging.getLogger(__name__)
 class Background:
     """Owns tasks; ``close`` cancels those still going on and waits for them.
 
-    A failure that nobody awaits is logged when it happens, not when the task is collected.
+    A failure that nobody awaits is logged when it happens, not when the task is collected: one of
+    ours by its sentence, another with its traceback.
     """
 
     def __init__(self) -> None:
@@ -37,4 +40,7 @@ class Background:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            log.error("The background task “%s” failed.", task.get_name(), exc_info=error)
+            if isinstance(error, GntError):  # a sentence that says all
+                log.error("The background task “%s” failed: %s", task.get_name(), error.message)
+            else:
+                log.error("The background task “%s” failed.", task.get_name(), exc_info=error)

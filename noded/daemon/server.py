@@ -1,6 +1,7 @@
 """The HTTPS server: a thin shell around a ``Node``, whatever that is a member of."""
 
 import asyncio
+import logging
 import socket
 import ssl
 
@@ -18,6 +19,8 @@ from noded.handlers.console import PREFIX as CONSOLE_PREFIX
 from noded.handlers.console import ConsoleStream
 
 BODY_PATIENCE_S = 20.0
+
+log = logging.getLogger(__name__)
 
 
 class Server:
@@ -132,6 +135,9 @@ async def _read_body(request: web.BaseRequest, largest: int) -> bytes:
         raise _TooSlow(
             f"The request was not complete after {BODY_PATIENCE_S:g} s, with {len(body)} bytes."
         ) from error
+    except ConnectionError as error:  # nobody is left who would read an answer
+        log.info("%s went away in the middle of a request, after %d B", request.remote, len(body))
+        raise InvalidRequest("The request ended before it was complete.") from error
     return bytes(body)
 
 

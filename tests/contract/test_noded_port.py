@@ -84,6 +84,39 @@ def test_an_unfinished_request_is_ended(
     run(scenario())
 
 
+def test_a_caller_that_goes_away_in_a_body_is_a_line_of_the_log(
+    root: Path,
+    cluster: TestCluster,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    heard = asyncio.Event()
+
+    def note(text: str, *told: object) -> None:
+        said.append(text % told)
+        heard.set()
+
+    monkeypatch.setattr(server_module.log, "info", note)
+
+    async def scenario() -> None:
+        async with served(root) as node:
+            await cluster.join(node, "beta")
+            context = client_context(cluster.identity("alpha"))
+            _, writer = await asyncio.open_connection(
+                LOCALHOST, node.port, ssl=context, server_hostname="beta"
+            )
+            writer.write(HEAD + b"Content-Length: 10\r\n\r\n{")
+            await writer.drain()
+            writer.close()
+            async with asyncio.timeout(20):
+                await heard.wait()
+
+    run(scenario())
+    assert said == ["127.0.0.1 went away in the middle of a request, after 1 B"]
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 def test_of_what_is_refused_no_more_is_decrypted(root: Path, cluster: TestCluster) -> None:
     """The kernel's buffers take ten MiB or so; what is sent beyond that was read by noded."""
 
