@@ -112,7 +112,9 @@ class BoundedHandler(RequestHandler):
         self._is_refused = False
 
     def data_received(self, data: bytes) -> None:
-        if self._upgraded:  # a console, which has bounds of its own
+        # Nothing is what aiohttp gives itself when reading goes on: it then takes what it had put
+        # aside. Where that is the end of a body, no other bytes will ever come.
+        if self._upgraded or not data:  # a console has bounds of its own
             super().data_received(data)
             return
         while data and not self._is_refused:
