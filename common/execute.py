@@ -76,6 +76,8 @@ async def execute(
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
+        if isinstance(error, FileNotFoundError) and "/" not in f"{argv[0]}{directory[1:]}":
+            reason = "no such program is installed there"
         raise CommandFailed(f"Cannot start {argv[0]}: {reason}.", argv=list(argv)) from error
     stdout = _Kept(STDERR_LIMIT if streams_as_one else STDOUT_LIMIT)
     stderr = stdout if streams_as_one else _Kept(STDERR_LIMIT)

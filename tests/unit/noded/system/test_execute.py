@@ -51,7 +51,9 @@ def test_death_by_signal_is_named() -> None:
 
 
 def test_missing_program() -> None:
-    with pytest.raises(CommandFailed, match="Cannot start no-such-program"):
+    with pytest.raises(
+        CommandFailed, match="Cannot start no-such-program: no such program is inst"
+    ):
         run("no-such-program")
     with pytest.raises(CommandFailed, match="null byte"):
         run("echo", "a\0b")
