@@ -164,8 +164,10 @@ async def monitor(
             raise _silent(guest, error) from error
         yield Monitor(client, guest, patience_s)
     finally:
-        # Also fetches what the client's own tasks failed with, or asyncio would complain.
-        with contextlib.suppress(*_GONE):
+        # Also fetches what the client's own tasks failed with, or asyncio would complain. Such a
+        # task may have written to a connection whose end it had not been told of yet, which uvloop
+        # takes for a mistake and not for an error of the connection.
+        with contextlib.suppress(*_GONE, RuntimeError):
             await client.disconnect()
 
 

@@ -51,6 +51,24 @@ def test_qemu_that_goes_away_at_any_moment_is_silent(lines: tuple[str, ...], pau
         asyncio.run(scenario(Path(directory)))
 
 
+@pytest.mark.parametrize("pauses", range(12))
+def test_so_is_one_that_has_gone_away_when_it_is_asked(pauses: int) -> None:
+    async def scenario(directory: Path) -> None:
+        address = directory / "qmp.sock"
+        qemu = DyingQemu((GREETING, DONE), 1)
+        async with await asyncio.start_unix_server(qemu.serve, address):
+            with pytest.raises(Silent):
+                async with monitor(address, "web1") as session:
+                    assert session._client._writer is not None
+                    session._client._writer.transport.abort()  # as the loop does when QEMU is gone
+                    for _ in range(pauses):
+                        await asyncio.sleep(0)
+                    await session.ask("query-status")
+
+    with tempfile.TemporaryDirectory(prefix="hv-") as directory:
+        uvloop.run(scenario(Path(directory)))
+
+
 @pytest.mark.parametrize("overtaken", ["the greeting", "the first answer"])
 def test_an_event_that_overtakes_what_qemu_says_first_does_not_make_it_silent(
     overtaken: str,
