@@ -33,7 +33,17 @@ _LINK = re.compile(r"[A-Za-z0-9._-]{1,15}")  # of an interface (IFNAMSIZ), or a 
 
 
 class Backend(Order):
-    """``beparams``: what a guest is given."""
+    """``beparams``: what a guest is given; the manual says the same.
+
+    Attributes:
+        maxmem: Memory that it is given.
+        minmem: Memory that it uses at least: it is given maxmem, and can be asked to use less while
+            it runs.
+        vcpus: Number of processors.
+        auto_balance: Whether room is kept for it where it is mirrored.
+        spindle_use: How much it counts among those that share disks.
+        always_failover: Ganeti's; moves are made as they are asked for.
+    """
 
     maxmem: MiB = MiB(128)
     minmem: MiB = MiB(128)

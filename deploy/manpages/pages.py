@@ -1,6 +1,6 @@
 """The pages: what is the same on all of them, and what is said about each program."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -11,8 +11,9 @@ from common.model.parameters import Backend
 from common.paths import Paths
 from common.version import VERSION
 from coordinator.cli.commands import AREAS, UMBRELLA
+from coordinator.cli.refused import COMMANDS
 from deploy.manpages import roff
-from deploy.manpages.parameters import BACKEND, HYPERVISOR
+from deploy.manpages.parameters import meanings
 from deploy.manpages.parsers import commands, daemons, parser_of
 from deploy.manpages.tools import tool_pages
 from deploy.manpages.words import DAEMONS, EXAMPLES, EXIT_CODES, INTRODUCTIONS
@@ -35,18 +36,26 @@ def _area(program: str) -> str:
     if area.aliases:
         told = (f"{alias} is {name}" for alias, name in area.aliases.items())
         text += roff.section("OTHER NAMES", [roff.sentence(", ".join(told))])
+    if absent := dict(_absent(program)):
+        rows = ((roff.bold(name), why) for name, why in absent.items())
+        text += f".SH COMMANDS OF GANETI'S THAT ARE NOT THERE\n{roff.items(rows)}"
     if program == "gnt-instance":
-        text += _parameters(
-            "HYPERVISOR PARAMETERS", KvmParameters, HYPERVISOR, "-H, for the hypervisor kvm"
-        )
-        text += _parameters(
-            "BACK-END PARAMETERS", Backend, BACKEND, "-B; memory sets maxmem and minmem"
-        )
+        text += _parameters("HYPERVISOR PARAMETERS", KvmParameters, "-H, for the hypervisor kvm")
+        text += _parameters("BACK-END PARAMETERS", Backend, "-B; memory sets maxmem and minmem")
     return text + _examples(program) + _tail(program, _exit_codes)
 
 
-def _parameters(title: str, kind: type[Order], words: Mapping[str, str], what: str) -> str:
+def _absent(program: str) -> Iterator[tuple[str, str]]:
+    """Yield Ganeti's commands that a program refuses by name, and what is done instead."""
+    for command, why in COMMANDS.items():
+        area, _, name = command.partition(" ")
+        if area == program:
+            yield name, why
+
+
+def _parameters(title: str, kind: type[Order], what: str) -> str:
     """Return the names that an option knows, what they mean, and their defaults."""
+    words = meanings(kind)
     rows = (
         (roff.bold(field.name), f"{words[field.name]} Default: {_shown(field.default)}.")
         for field in msgspec.structs.fields(kind)

@@ -11,7 +11,9 @@ import pytest
 from common.errors import InvalidRequest
 from common.paths import Paths
 from coordinator.cli.commands import AREAS
+from coordinator.cli.refused import COMMANDS as REFUSED
 from coordinator.operations.registry import load_all
+from deploy.manpages import roff
 from deploy.manpages.pages import exit_codes_of_errors, pages
 from deploy.manpages.parsers import commands, daemons, parser_of, shown_actions
 from deploy.manpages.tools import TOOLS, options_of
@@ -138,6 +140,16 @@ def test_every_option_of_a_tool_is_explained(tool: str) -> None:
 def test_examples_can_be_given(program: str) -> None:
     for command, _ in EXAMPLES[program]:
         check_command(shlex.split(command))
+
+
+@pytest.mark.parametrize("command", REFUSED)
+def test_every_command_of_ganetis_that_is_not_there_is_in_the_manual(command: str) -> None:
+    program, _, name = command.partition(" ")
+    _, heading, rest = pages()[f"{program}.8"].partition(".SH COMMANDS OF GANETI'S")
+    assert heading, "it says nothing of any"
+    told = rest.partition(".SH ")[0]
+    assert roff.bold(name) in told
+    assert roff.escaped(REFUSED[command]) in told
 
 
 def test_every_exit_code_is_explained() -> None:

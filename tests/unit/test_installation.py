@@ -17,7 +17,7 @@ from coordinator.cli import service
 from deploy.launchers import write_launchers
 from deploy.manpages import roff
 from deploy.manpages.pages import pages
-from deploy.manpages.parameters import BACKEND, HYPERVISOR
+from deploy.manpages.parameters import meanings
 from noded.handlers.confd import GROUP as CONFD_GROUP
 from noded.identity.directory import MEMBER
 from noded.monitor.volumes import FIELDS, FILE
@@ -176,7 +176,9 @@ def test_every_unit_is_put_in_place(unit: Path) -> None:
 
 
 def test_the_manual_tells_what_every_parameter_means() -> None:
-    for kind, words in ((KvmParameters, HYPERVISOR), (Backend, BACKEND)):
-        assert set(words) == set(kind.__struct_fields__)
     text = pages()["gnt-instance.8"]
-    assert all(roff.escaped(line) in text for line in HYPERVISOR.values())
+    for kind in (KvmParameters, Backend):
+        words = meanings(kind)
+        assert tuple(words) == kind.__struct_fields__, "in the order in which they are declared"
+        assert all(line.endswith(".") for line in words.values())
+        assert all(roff.escaped(line) in text for line in words.values())
