@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from common.model.entity import Entity
 from common.model.policy import InstancePolicy
 from common.model.stored import Part
+from common.model.template import ENABLED_AT_FIRST
 from common.names import ClusterId, ClusterName, JobId, KeyId, NodeId
 
 MOST_REVOKED = 10_000  # keys that are kept: they fit into one call, with all else in it
@@ -29,7 +30,7 @@ class Cluster(Entity, kw_only=True):
     candidate_pool_size: int = 5
     max_running_jobs: int = 20
     enabled_hypervisors: tuple[str, ...] = ("kvm",)
-    enabled_disk_templates: tuple[str, ...] = ("sharedfile", "file", "diskless")
+    enabled_disk_templates: tuple[str, ...] = tuple(map(str, ENABLED_AT_FIRST))
     default_iallocator: str = "hail"  # "": none
     default_iallocators: dict[str, tuple[str, ...]] = {}  # by type of request, tried in order
     default_iallocator_params: dict[str, Any] = {}  # options for allocators, without dashes

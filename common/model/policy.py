@@ -58,9 +58,7 @@ class InstancePolicy(Part, kw_only=True):
         nic_count=1,
         spindle_use=1,
     )
-    disk_templates: tuple[str, ...] = (
-        "sharedfile", "diskless", "plain", "blockdev", "drbd", "file", "rbd", "gluster", "ext",
-    )  # fmt: skip
+    disk_templates: tuple[str, ...] = tuple(sorted(map(str, DiskTemplate)))
     vcpu_ratio: float = 4.0
     spindle_ratio: float = 32.0
 

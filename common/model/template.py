@@ -135,5 +135,8 @@ TRAITS: Mapping[str, Traits] = {
 MIRRORED = DiskTemplate.DRBD
 """What an instance becomes that is given a secondary node."""
 
+ENABLED_AT_FIRST = (DiskTemplate.SHAREDFILE, DiskTemplate.FILE, DiskTemplate.DISKLESS)
+"""What a new cluster has unless it is told: what needs nothing but a directory."""
+
 WITHOUT_DISKS = DiskTemplate.DISKLESS
 """What is reserved while nobody has said how its disks are kept."""

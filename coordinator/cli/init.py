@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from common.errors import InvalidRequest
 from common.messages import Order, from_builtins
+from common.model.template import ENABLED_AT_FIRST
 from common.names import ClusterName, NodeName
 from common.paths import Paths
 from coordinator.cli import service
@@ -70,7 +71,7 @@ class Words(Order, kw_only=True):
     uid_pool: UidPoolOption = None
     enabled_user_shutdown: UserShutdown = None
     enabled_hypervisors: EnabledHypervisors = ("kvm",)
-    enabled_disk_templates: EnabledTemplates = ("sharedfile", "file", "diskless")
+    enabled_disk_templates: EnabledTemplates = tuple(map(str, ENABLED_AT_FIRST))
     vg_name: VolumeGroup = ""
     file_storage_dir: FileDirectory = ""
     shared_file_storage_dir: SharedFileDirectory = ""

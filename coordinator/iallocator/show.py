@@ -6,6 +6,7 @@ import math
 from _json import encode_basestring_ascii as _quoted
 
 from common.record import fields_of, values_of
+from coordinator.allocator.policy import TEMPLATES as DISK_TEMPLATES
 from coordinator.allocator.refusal import HAIL_NAMES
 from coordinator.iallocator.jsontext import written
 
@@ -18,11 +19,8 @@ if TYPE_CHECKING:
     from coordinator.allocator.refusal import Reason
     from coordinator.allocator.snapshot import Group
 
-TEMPLATES = {
-    "diskless": "DTDiskless", "file": "DTFile", "sharedfile": "DTSharedFile",
-    "plain": "DTPlain", "blockdev": "DTBlock", "drbd": "DTDrbd8", "rbd": "DTRbd",
-    "ext": "DTExt", "gluster": "DTGluster",
-}  # fmt: skip
+_CALLED_OTHERWISE = {"sharedfile": "SharedFile", "blockdev": "Block", "drbd": "Drbd8"}
+TEMPLATES = {name: f"DT{_CALLED_OTHERWISE.get(name, name.title())}" for name in DISK_TEMPLATES}
 
 
 _POLICIES = {
