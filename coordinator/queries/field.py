@@ -1,7 +1,7 @@
 """A field: one thing that can be asked about each object of a kind."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -56,12 +56,37 @@ class Field(Generic[R]):
         return {"name": self.name, "title": self.title, "kind": self.kind, "doc": self.doc}
 
 
-Table = Mapping[str, Field[R]]
+# How Ganeti's design calls parameters in lists, and how its programs and ours do.
+_LONGER = {"beparam/": "be/", "hvparam/": "hv/"}
+
+
+class Table(Mapping[str, Field[R]]):
+    """Fields by name, in their order; those of parameters are found by their longer names, too."""
+
+    def __init__(self, fields: Iterable[Field[R]]) -> None:
+        self._fields = {field.name: field for field in fields}
+
+    def __getitem__(self, name: object) -> Field[R]:
+        if not isinstance(name, str):
+            raise KeyError(name)
+        found = self._fields.get(name)
+        if found is not None:
+            return found
+        for longer, usual in _LONGER.items():
+            if name.startswith(longer):
+                return replace(self._fields[usual + name.removeprefix(longer)], name=name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
 
 
 def table(*groups: Iterable[Field[R]]) -> Table[R]:
     """Index fields by name, keeping their order."""
-    return {field.name: field for group in groups for field in group}
+    return Table(field for group in groups for field in group)
 
 
 def unknown_field(name: str) -> Field[Any]:

@@ -147,6 +147,25 @@ def test_devices_and_parameters() -> None:
     assert rows[1][4] == UNAVAILABLE
 
 
+def test_parameters_are_found_by_their_longer_names_in_lists_filters_and_of_fields() -> None:
+    both = "be/vcpus,beparam/vcpus,hv/acpi,hvparam/acpi"
+    rows = ask("instance", both, ["==", "hvparam/kernel_path", "/boot/vmlinuz"])
+    assert rows[0] == [(0, 1), (0, 1), (0, True), (0, True)]
+    assert ask("instance", both, ["==", "hvparam/kernel_path", "/boot/other"]) == []
+    assert ask("instance", both, ["?", "be/vcpus"]) == ask("instance", both, ["?", "beparam/vcpus"])
+    told = query_fields("instance", both.split(","))["fields"]
+    assert [field["name"] for field in told] == both.split(",")
+    assert [field["kind"] for field in told] == ["number", "number", "bool", "bool"]
+    (unknown,) = query_fields("instance", ["hvparam/nope"])["fields"]
+    assert unknown["kind"] == "unknown"
+    with pytest.raises(InvalidRequest, match="hvparam/nope"):
+        ask("instance", "name", ["?", "hvparam/nope"])
+    ((classic, merged),) = asyncio.run(
+        query_objects("instance", ["web1"], ["hvparam/acpi", "hvparams"], source())
+    )
+    assert classic == merged["acpi"]
+
+
 def test_mirrored_instances_are_told_of_both_their_nodes() -> None:
     web1 = STATE.config.instance("web1.example.com")
     mirrored = replace(web1, disk_template=DiskTemplate.DRBD)
