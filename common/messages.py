@@ -6,6 +6,7 @@ half. A *report* is read leniently: a field we do not know is skipped, so a node
 newer than the coordinator.
 """
 
+from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
 import msgspec
@@ -64,13 +65,31 @@ def from_json(data: bytes | str, kind: type[T], *, what: str) -> T:
         InvalidRequest: no JSON, or something does not fit; names its path.
     """
     try:
-        return msgspec.json.decode(data, type=kind)
+        return _decoder(kind).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidRequest(f"Cannot read {what}: {in_words(str(error))}.") from error
+        raise InvalidRequest(f"Cannot read {what}: {in_words(str(error), kind)}.") from error
 
 
-def from_builtins(value: Any, kind: type[T], *, what: str) -> T:
+_decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
+
+
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    """Return what reads a ``kind``: to understand a type takes longer than to read a message."""
+    if kind not in _decoders:
+        _decoders[kind] = msgspec.json.Decoder(kind)
+    return _decoders[kind]
+
+
+def from_builtins(
+    value: Any, kind: type[T], *, what: str, spelled: Callable[[str], str] = str
+) -> T:
     """Build a ``kind`` from what a JSON parser gives.
+
+    Args:
+        value: dicts, lists, strings, numbers, booleans and None.
+        kind: a message class or any type msgspec knows.
+        what: what this is, for the error message.
+        spelled: what its reader calls a path, as ``disks[0].size``.
 
     Raises:
         InvalidRequest: something does not fit; names its path.
@@ -78,4 +97,5 @@ def from_builtins(value: Any, kind: type[T], *, what: str) -> T:
     try:
         return msgspec.convert(value, type=kind)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise InvalidRequest(f"Cannot read {what}: {in_words(str(error))}.") from error
+        told = in_words(str(error), kind, spelled)
+        raise InvalidRequest(f"Cannot read {what}: {told}.") from error

@@ -14,7 +14,10 @@ class MasterAddress(Order, kw_only=True):
 
     ip: Annotated[str, Meta(max_length=45)]
     prefix: Annotated[int, Meta(ge=0, le=128)]
-    device: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.@-]{1,15}$")]
+    device: Annotated[
+        str,
+        Meta(pattern=r"^[A-Za-z0-9_.@-]{1,15}$", description="1 to 15 letters, digits and “_.@-”"),
+    ]
 
 
 def wanted_address(cluster: Cluster) -> MasterAddress | None:

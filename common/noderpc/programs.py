@@ -17,8 +17,17 @@ from common.rpc.declare import NodeService, rpc
 LONGEST_S = 600  # that a program may take
 RESTRICTED_S = 60  # that a restricted command may take
 
-ProgramPath = Annotated[str, Meta(pattern=r"^/[^\x00]{1,1023}$")]
-CommandName = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_][a-zA-Z0-9_-]{0,127}$")]
+ProgramPath = Annotated[
+    str,
+    Meta(pattern=r"^/[^\x00]{1,1023}$", description="a path from /, of at most 1024 characters"),
+]
+CommandName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-zA-Z0-9_][a-zA-Z0-9_-]{0,127}$",
+        description="1 to 128 letters, digits and “_-”, and does not begin with “-”",
+    ),
+]
 Limit = Annotated[int, Meta(ge=1, le=LONGEST_S)]
 Text = Annotated[str, Meta(max_length=64 << 10)]
 

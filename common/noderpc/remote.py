@@ -14,7 +14,7 @@ MOST_BYTES = 2 << 20  # of a file
 COMMAND_S = 120.0  # for a command
 MOST_OUTPUT = 64 << 10  # characters of what it says that are kept, from the end
 
-FilePath = Annotated[str, Meta(pattern=r"^/[^\0]+$", max_length=1024)]
+FilePath = Annotated[str, Meta(pattern=r"^/[^\0]+$", description="a path from /", max_length=1024)]
 CommandLine = Annotated[str, Meta(min_length=1, max_length=16 << 10)]
 
 

@@ -62,7 +62,7 @@ def add_fields(parser: Parser, kind: type[Order], *, many: str = "", every: str 
             single = None if fields[name].required else "?"
             words = some if parameter.syntax is Syntax.WORDS else single
             nargs = "*" if name in (many, every) else words
-            metavar = _shown(name, parameter)
+            metavar = shown(name, parameter)
             default = argparse.SUPPRESS if nargs == "?" else None
             told = f"{parameter.help}; none: all of them" if name == every else parameter.help
             parser.add_argument(name, metavar=metavar, help=told, nargs=nargs, default=default)
@@ -105,7 +105,7 @@ def read_fields(kind: type[Order], options: argparse.Namespace) -> dict[str, Any
         try:
             given |= _read(name, parameter, hints[name], word)
         except InvalidRequest as error:
-            label = parameter.flags[-1] if parameter.flags else _shown(name, parameter)
+            label = parameter.flags[-1] if parameter.flags else shown(name, parameter)
             label = "--ipolicy" if parameter.syntax is Syntax.POLICY else label
             raise InvalidRequest(f"{label}: {error.message}") from error
     return given
@@ -139,7 +139,7 @@ def _action(name: str, parameter: Parameter, hint: Any) -> dict[str, Any]:
             return {"action": "append", "metavar": metavar}
         case syntax:
             kind = bare(hint)
-            plain = "|".join(kind) if is_enum(kind) else _shown(name, parameter)
+            plain = "|".join(kind) if is_enum(kind) else shown(name, parameter)
             return {"metavar": parameter.metavar or _METAVARS.get(syntax, plain)}
 
 
@@ -174,7 +174,7 @@ def _add_shorthand(options: argparse._ActionsContainer, name: str, shorthand: Sh
         )
 
 
-def _shown(name: str, parameter: Parameter) -> str:
+def shown(name: str, parameter: Parameter) -> str:
     """Return what stands for the value in a usage: ``NODE`` for ``--target-node``."""
     word = parameter.flags[-1].rpartition("-")[2] if parameter.flags else name
     return word.removesuffix("_name").upper()

@@ -100,6 +100,9 @@ def restricted(command: str, words: Sequence[str]) -> int:
         raise InvalidRequest("Say on which nodes, or on which group's with --node-group.")
     names = [node["name"] for node in query("node", ("name",), wanted).as_objects()]
     wire = {"OP_ID": "OP_RESTRICTED_COMMAND", "command": options.restricted, "nodes": names}
+    from coordinator.cli.spelled import read_order  # imports the model; who only looks does without
+
+    read_order(wire)
     said = _run(options, wire | {"use_locking": options.sync} | _common(options))
     if said is None:
         return 0

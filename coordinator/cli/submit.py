@@ -15,8 +15,9 @@ from coordinator.cli.refused import add_refused
 from coordinator.cli.run_jobs import run_jobs
 from coordinator.cli.select_os import select_os
 from coordinator.cli.selection import Chosen, add_selection, choose
+from coordinator.cli.spelled import read_order
 from coordinator.cli.telling import in_words
-from coordinator.operations.base import Operation, read_operation
+from coordinator.operations.base import Operation
 from coordinator.operations.catalogue import Entry
 from coordinator.operations.parameter import ASK
 from coordinator.operations.registry import find_operation
@@ -42,7 +43,7 @@ def submit(name: str, entry: Entry, words: Sequence[str]) -> int:
             fields |= _whole_name(client, entry, fields)
         jobs = _jobs(entry, fields, options, chosen)
         # The coordinator would say the same of bad parameters, after a round trip.
-        orders = [read_operation(job[0]) for job in jobs]
+        orders = [read_order(job[0]) for job in jobs]
         for question in filter(None, (order.question() for order in orders)):
             if not (_is_sure(options) or options.dry_run):
                 confirm(question)

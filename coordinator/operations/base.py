@@ -221,8 +221,15 @@ def _meant(opcode: str, given: Mapping[str, Any]) -> type[Operation[Any, Any]]:
 COMMON = frozenset({"OP_ID", "dry_run", "debug_level", "priority", "depends", "comment", "reason"})
 
 
-def read_operation(wire: dict[str, Any]) -> Operation[Any, Any]:
+def read_operation(
+    wire: dict[str, Any], *, what: str = "", spelled: Callable[[str], str] = str
+) -> Operation[Any, Any]:
     """Build an operation from its wire form; common attributes are left to the queue.
+
+    Args:
+        wire: ``OP_ID`` and the parameters.
+        what: what an error says cannot be read; nothing: the parameters of this opcode.
+        spelled: what an error calls a path of the parameters, as ``disks[0].size``.
 
     Raises:
         InvalidRequest: an unknown opcode, or a parameter that is unknown or does not fit.
@@ -237,4 +244,5 @@ def read_operation(wire: dict[str, Any]) -> Operation[Any, Any]:
     else:
         kind = _meant(opcode, given)
         known = known_parameters(opcode, given, kind.__struct_encode_fields__)
-    return from_builtins(kind.understood(known), kind, what=f"the parameters of {opcode}")
+    what = what or f"the parameters of {opcode}"
+    return from_builtins(kind.understood(known), kind, what=what, spelled=spelled)

@@ -48,7 +48,8 @@ class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
     @classmethod
     def understood(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Refuse what must not be stored, before it is: this list is, as a whole."""
-        for told in given.get("instances") or ():
+        instances = given.get("instances")
+        for told in instances if isinstance(instances, list | tuple) else ():
             confidential = ("osparams_private", "osparams_secret")
             if isinstance(told, dict) and any(told.get(name) for name in confidential):
                 raise InvalidRequest(

@@ -35,7 +35,13 @@ from coordinator.operations.steps.checks import (
 from coordinator.operations.steps.snapshots import take_snapshots
 from coordinator.state.config import Config
 
-SnapshotName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$")]
+SnapshotName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$",
+        description="1 to 64 letters, digits and “_.+-”, and begins with a letter or digit",
+    ),
+]
 
 
 class SnapshotPlan(Order, kw_only=True):

@@ -359,7 +359,7 @@ def test_a_secret_comes_over_ssh(
             2,
             "usb_mouse: “x” is none of “”, mouse, tablet",
         ),
-        ("gnt-instance snapshot web1 nice~one", 2, "name does not fit “^[A-Za-z0-9]"),
+        ("gnt-instance snapshot web1 nice~one", 2, "NAME is 1 to 64 letters, digits and “_.+-”"),
         ("gnt-instance remove web1", 13, "Delete web1.example.com, with all the data on the"),
         ("gnt-instance modify --disk 1:remove web1", 13, "Delete disk 1 of web1, with all the"),
         ("gnt-node powercycle beta", 13, "Reboot beta at once"),
