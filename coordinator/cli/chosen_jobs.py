@@ -11,12 +11,13 @@ from coordinator.cli.asking import ask
 from coordinator.cli.confirm import confirm
 from coordinator.cli.connection import connect
 from coordinator.cli.job_numbers import job_parser, read_numbers
-from coordinator.cli.parser import Parser
+from coordinator.cli.parser import Parser, add_ignored
 from coordinator.cli.priority import read_priority
 from coordinator.cli.refused import add_refused
 from coordinator.cli.table import table
 from coordinator.cli.telling import print_failure, tell
 
+IGNORED = ("--yes-do-it", "--ya-rly")  # Ganeti's, beside --kill, and nothing is killed
 _SHOWN = ("id", "status", "summary")
 _STATES = {  # in which a job can be cancelled, or put before others, with profit
     "pending": (("queued", "waiting"), "all that have not begun, or wait for locks"),
@@ -27,7 +28,9 @@ _STATES = {  # in which a job can be cancelled, or put before others, with profi
 
 def cancel(command: str, words: Sequence[str]) -> int:
     """``gnt-job cancel``."""
-    options = _choosing(command, "Cancel jobs; one that runs is undone.").parse_args(words)
+    parser = _choosing(command, "Cancel jobs; one that runs is undone.")
+    add_ignored(parser, IGNORED)
+    options = parser.parse_args(words)
     return _for_each(options, "CancelJob", question="Cancel these jobs?")
 
 

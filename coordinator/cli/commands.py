@@ -212,7 +212,7 @@ AREAS = dict(
                 "submit-job": Command("submit jobs from files", "job_files:submit_job"),
                 "test-jobqueue": Command("see that the job queue works", "try_queue:try_queue"),
             },
-            {},
+            {"allocator": "iallocator"},
         ),
     )
 )

@@ -2,7 +2,9 @@
 
 import argparse
 import os
-from collections.abc import Iterable
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn
 
 from common.errors import InvalidRequest
@@ -14,7 +16,37 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, command: str, description: str) -> None:
         """Parse what follows ``command``, as "gnt-instance list"."""
         super().__init__(prog=command, description=description, formatter_class=_help)
-        self.add_argument("-d", "--debug", action="count", default=0, help=argparse.SUPPRESS)
+        flags = "-d", "--debug"
+        self._debug = self.add_argument(*flags, action="count", default=0, help=argparse.SUPPRESS)
+
+    def explain_debug(self, help: str) -> None:
+        """Say what ``--debug`` is for; where nothing is said, it is taken and does nothing."""
+        self._debug.help = help
+
+    def parse_args(  # type: ignore[override]  # nobody has a namespace of his own
+        self, args: Sequence[str] | None = None, namespace: None = None
+    ) -> argparse.Namespace:
+        """Read words; a value may begin with “-”, as in ``--net -1:remove`` and ``-O -NAME``."""
+        words = self._with_their_values(sys.argv[1:] if args is None else args)
+        return super().parse_args(list(words), namespace)
+
+    def _with_their_values(self, words: Iterable[str]) -> Iterator[str]:
+        """Write a value that would be taken for an option, and is none, to the one before it."""
+        rest = iter(words)
+        ends_early = any(each.nargs == argparse.REMAINDER for each in self._actions)
+        for word in rest:
+            option = self._option_string_actions.get(word)
+            takes_one = option is not None and option.nargs is None
+            value = next(rest, None) if takes_one else None
+            if value is None:
+                yield word
+            elif re.match(r"-[^-]", value) and value not in self._option_string_actions:
+                yield f"{word}={value}"
+            else:
+                yield from (word, value)
+            # What follows may be words of another program, which has options of its own.
+            if word == "--" or (ends_early and not word.startswith("-")):
+                yield from rest
 
     def error(self, message: str) -> NoReturn:
         unknown = message.removeprefix("unrecognized arguments: ")

@@ -16,6 +16,7 @@ class Refused(NamedTuple):
 
     why: str
     harmless: tuple[str, ...] = ()
+    short: str = ""  # another spelling of the option
 
 
 ANY = "*"  # as a value: whatever is given, it asks for nothing here
@@ -37,7 +38,10 @@ _OF_CLUSTER = {
     "--prealloc-wipe-disks": Refused("New disks are zeros in any case.", (ANY,)),
     "--use-external-mip-script": Refused("The kernel itself has the master's address.", _NO),
     "--zeroing-image": Refused("What is free of a disk is not zeroed before an export.", ("",)),
-    "--defaults": Refused("Give -H, -B and -N, each for what it is about."),
+    "--defaults": Refused(
+        "The bridge is given with -N link=BRIDGE, and the hypervisor with --enabled-hypervisors, "
+        "as the first; disks have no size by default. Parameters are those of -H and -B."
+    ),
 }
 
 _FREE = Refused(
@@ -45,7 +49,9 @@ _FREE = Refused(
 )
 _HELPER = Refused("No helper is started to install an operating system.", (ANY,))
 
-_COMMUNICATION = Refused("Guests are told about themselves by an image's NoCloud data.", _NO)
+_COMMUNICATION = Refused(
+    "Guests are told about themselves by an image's NoCloud data.", _NO, short="-c"
+)
 _NO_JOB = Refused("No job is made, so there is none to go earlier.", (ANY,))
 _DRIVER = Refused("How guests get a file is a parameter, “-H disk_aio=…”.", ("loop",))
 
@@ -71,12 +77,11 @@ OPTIONS: Mapping[str, Mapping[str, Refused]] = {
     "gnt-instance modify": {
         "--file-driver": _DRIVER,
         "--communication": _COMMUNICATION,
-        "--iallocator": Refused("Name the second node of new copies, with -n."),
+        "--iallocator": Refused("Name the second node of new copies, with -n.", short="-I"),
         "--new-primary": Refused("“gnt-instance failover”, “migrate” and “move” move it."),
     },
     "gnt-job cancel": {
         "--kill": Refused("No job is a process; to cancel one has it undone where it stands."),
-        "--yes-do-it": Refused("It goes with --kill, and nothing is killed.", (ANY,)),
     },
     "gnt-cluster init": {
         **_OF_CLUSTER,
@@ -171,4 +176,7 @@ class RefusedOption(argparse.Action):
 def add_refused(parser: argparse.ArgumentParser, command: str) -> None:
     """Know the options of a command that are not obeyed."""
     for flag, refused in OPTIONS.get(command, {}).items():
-        parser.add_argument(flag, action=RefusedOption, refused=refused, default=argparse.SUPPRESS)
+        flags = [flag, refused.short] if refused.short else [flag]
+        parser.add_argument(
+            *flags, action=RefusedOption, refused=refused, default=argparse.SUPPRESS
+        )

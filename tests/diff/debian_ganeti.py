@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from common.model.job import Job
+from common.paths import Paths
 from coordinator.master.luxi_server import LuxiServer
 from coordinator.operations.test.delay import DELAY_TEST
 from coordinator.operations.test.job_queue import QUEUE_TEST
@@ -39,11 +41,10 @@ needs_ganeti = pytest.mark.skipif(
 # Each in a process of its own, as they leave much behind: sys.argv, handlers of logs, signals.
 _ONE_AFTER_THE_OTHER = """
 import json, os, shlex, sys, tempfile, traceback
-from importlib import import_module
 
 def run(line):
     program, *words = shlex.split(line)
-    module = import_module("ganeti.client." + program.replace("-", "_"))
+    main = loaded(program, words)
     with tempfile.TemporaryFile() as said:
         child = os.fork()
         if not child:
@@ -53,7 +54,7 @@ def run(line):
             code = 70
             try:
                 sys.argv = [program, *words]
-                code = module.Main()
+                code = main()
             except SystemExit as end:
                 code = end.code
             except Exception:
@@ -70,15 +71,31 @@ print(json.dumps([run(line) for line in json.load(sys.stdin)]))
 """
 
 
+_DEBIANS = """
+from importlib import import_module
+
+def loaded(program, words):
+    return import_module("ganeti.client." + program.replace("-", "_")).Main
+"""
+_OURS = """
+from coordinator.cli.main import guarded, run_area
+
+def loaded(program, words):
+    return lambda: guarded(lambda: run_area(program, words))
+"""
+
 _COMMANDS = """
 import json
 from importlib import import_module
 
-told = {}
+told, aliases = {}, {}
 for area in "backup cluster debug filter group instance job network node os storage".split():
-    for name, (_, _, options, *_) in import_module(f"ganeti.client.gnt_{area}").commands.items():
-        told[f"gnt-{area} {name}"] = sorted(o._long_opts[0] for o in options if o._long_opts)
-print(json.dumps(told))
+    module = import_module(f"ganeti.client.gnt_{area}")
+    for name, (_, _, options, *_) in module.commands.items():
+        told[f"gnt-{area} {name}"] = [o._long_opts + o._short_opts for o in options]
+    for alias, name in getattr(module, "aliases", {}).items():
+        aliases[f"gnt-{area} {alias}"] = name
+print(json.dumps([told, aliases]))
 """
 
 
@@ -97,8 +114,22 @@ def ask_libraries(program: str) -> Any:
 
 def options_of_commands() -> dict[str, list[str]]:
     """Return the long options of each of Debian's commands, as ``gnt-node list``."""
-    told: dict[str, list[str]] = ask_libraries(_COMMANDS)
-    return told
+    told, _ = ask_libraries(_COMMANDS)
+    return {
+        command: sorted(flags[0] for flags in options if flags[0].startswith("--"))
+        for command, options in told.items()
+    }
+
+
+def spellings_of_commands() -> dict[str, list[list[str]]]:
+    """Return for each command of Debian's all spellings of each option, and of it by its aliases.
+
+    An alias stands beside its command, with the same options.
+    """
+    told, aliases = ask_libraries(_COMMANDS)
+    areas = {alias: alias.partition(" ")[0] for alias in aliases}
+    also = {alias: told[f"{areas[alias]} {name}"] for alias, name in aliases.items()}
+    return {**told, **also}
 
 
 class Said(NamedTuple):
@@ -127,7 +158,14 @@ class Served:
 
     def gnt_all(self, lines: Sequence[str]) -> list[Said]:
         """Run commands one after the other, importing Debian's libraries only once."""
-        done = self._run([PYTHON, "-c", _ONE_AFTER_THE_OTHER], json.dumps(lines))
+        return self._run_all([PYTHON, "-c", _DEBIANS + _ONE_AFTER_THE_OTHER], lines)
+
+    def ours_all(self, lines: Sequence[str]) -> list[Said]:
+        """Run commands of ours likewise."""
+        return self._run_all([sys.executable, "-P", "-c", _OURS + _ONE_AFTER_THE_OTHER], lines)
+
+    def _run_all(self, words: Sequence[str], lines: Sequence[str]) -> list[Said]:
+        done = self._run(words, json.dumps(lines))
         assert done.returncode == 0, done.stdout
         return [Said(*said) for said in json.loads(done.stdout)]
 
@@ -144,6 +182,7 @@ class Served:
                 "PYTHONPATH": f"{COMMANDS}:{LIBRARIES}",
                 "GANETI_ROOTDIR": str(self.root),
                 "GANETI_HOSTNAME": self.root.name,
+                "GANTRY_ROOT": str(self.root),
             },
             cwd=self.root.parent,
             input=given,
@@ -171,7 +210,7 @@ def served_cluster(folder: Path) -> Iterator[Served]:
 
 
 @contextmanager
-def served_clusters(*folders: Path) -> Iterator[list[Served]]:
+def served_clusters(*folders: Path, nodes: int = 3) -> Iterator[list[Served]]:
     """Have clusters that can send disks to one another answer on a socket each."""
     ready, over = threading.Event(), asyncio.Event()
     served: list[Served] = []
@@ -182,7 +221,9 @@ def served_clusters(*folders: Path) -> Iterator[list[Served]]:
         bridge = FakeBridge()
         async with AsyncExitStack() as stack:
             for folder in folders:
-                cluster = await stack.enter_async_context(simulated_cluster(nodes=3, bridge=bridge))
+                cluster = await stack.enter_async_context(
+                    simulated_cluster(nodes=nodes, bridge=bridge)
+                )
                 served.append(await _serve(stack, folder / "alpha", cluster))
             loop.is_busy = lambda: any(_has_work(each.cluster) for each in served)
             ready.set()
@@ -228,6 +269,9 @@ async def _serve(stack: AsyncExitStack, root: Path, cluster: SimulatedCluster) -
     sockets = root / "var/run/ganeti/socket"
     sockets.mkdir(parents=True)
     (sockets / "ganeti-query").symlink_to("ganeti-master")
+    ours = Paths(str(root)).luxi_socket
+    ours.parent.mkdir(parents=True)
+    ours.symlink_to(sockets / "ganeti-master")
     server = LuxiServer(sockets / "ganeti-master")
     await server.start(cluster.master.running.luxi)
     stack.push_async_callback(server.stop)

@@ -19,7 +19,7 @@ pytestmark = needs_ganeti
 # Given in this order to one cluster. After the colon stands what a refusal names: an opcode or
 # a LUXI method that is not supported yet, or other words of ours. Nothing: the command works.
 LINES = """
-gnt-instance add -t sharedfile --disk 0:size=1G --file-storage-dir fast -B memory=128M -o none \
+gnt-instance add -t sharedfile --disk 0:size=1G --file-storage-dir fast -B memory=128M -o noop \
     --no-install -n beta guest:
 gnt-backup export --long-sleep -n gamma guest:
 gnt-backup import -t sharedfile -g default -I hail --file-driver loop --src-node gamma \
@@ -84,7 +84,7 @@ gnt-instance add -t sharedfile -s 1G -o debian+stable -O mirror=near \
 gnt-instance modify -t ext -e provider=shelf,row=7 installed:
 gnt-instance add -t sharedfile -s 1G -o debian+sarge --no-start -n beta other: declares no variant
 gnt-instance add -t sharedfile -s 1G -o debian+sarge --force-variant --no-start -n beta other:
-gnt-instance add -t plain --disk 0:adopt=old-server -o none --no-install -n beta adopted:
+gnt-instance add -t plain --disk 0:adopt=old-server -o noop --no-install -n beta adopted:
 gnt-instance remove -f adopted:
 gnt-instance add-tags guest blue:
 gnt-instance batch-create batch.json:
@@ -164,7 +164,7 @@ gnt-node powercycle --yes beta:
 """.strip().splitlines()
 
 BATCH = """[{
-    "instance_name": "batch", "disk_template": "sharedfile", "mode": "create", "os_type": "none",
+    "instance_name": "batch", "disk_template": "sharedfile", "mode": "create", "os_type": "noop",
     "disks": [{"size": 1024}], "nics": [], "no_install": true, "start": false
 }]"""
 FILES = {"batch.json": BATCH, "job.json": '[{"OP_ID": "OP_TEST_DUMMY", "result": 1}]'}
@@ -182,7 +182,7 @@ NOT_GIVEN = {
     "gnt-debug metad": "asks a daemon that we do not have",
     "gnt-debug wconfd": "asks a daemon that we do not have",
     "gnt-node add": "runs ssh",
-    "gnt-node list-drbd": "asks a daemon that we do not have yet",
+    "gnt-node list-drbd": "asks confd of this machine",
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from coordinator.cli.commands import AREAS, UMBRELLA
 from coordinator.cli.refused import ANY, COMMANDS, OPTIONS
 from deploy.manpages.parsers import parser_of
-from tests.diff.debian_ganeti import needs_ganeti, options_of_commands
+from tests.diff.debian_ganeti import needs_ganeti, options_of_commands, spellings_of_commands
 from tests.support.golden import check_golden
 
 pytestmark = needs_ganeti
@@ -27,6 +27,22 @@ def test_an_option_of_debians_that_is_not_obeyed_is_refused_by_name() -> None:
             known = parser_of(program, name)._option_string_actions
             options = theirs.get(f"{program} {name}", ())
             assert [option for option in options if option not in known] == [], name
+
+
+def test_every_spelling_of_debians_commands_and_options_is_known() -> None:
+    lacking = []
+    for command, options in spellings_of_commands().items():
+        program, _, name = command.partition(" ")
+        name = AREAS[program].aliases.get(name, name)
+        if name not in AREAS[program].commands:
+            assert command in COMMANDS, f"{command} is neither there nor refused by name"
+            continue
+        known = parser_of(program, name)._option_string_actions
+        for flags in options:
+            meant = {known[flag].dest for flag in flags if flag in known}
+            if len(meant) != 1 or not set(flags) <= known.keys():
+                lacking.append(f"{command} {'/'.join(flags)}")
+    assert lacking == []
 
 
 def _page(theirs: Mapping[str, Sequence[str]]) -> Iterator[str]:

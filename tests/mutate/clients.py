@@ -46,4 +46,20 @@ CLIENTS = (
         "if True:",
         ("tests/unit/cli/test_selection.py",),
     ),
+    Fault(
+        "options taken for values",
+        "an option after one that lacks its value is not the value",
+        "coordinator/cli/parser.py",
+        'elif re.match(r"-[^-]", value) and value not in self._option_string_actions:',
+        'elif value.startswith("-"):',
+        ("tests/unit/cli/test_submit.py is_not_taken_for_one",),
+    ),
+    Fault(
+        "command for nodes read as ours",
+        "words of a command for nodes reach them as they are",
+        "coordinator/cli/parser.py",
+        'if word == "--" or (ends_early and not word.startswith("-")):',
+        'if word == "--":',
+        ("tests/unit/cli/test_remote.py",),
+    ),
 )

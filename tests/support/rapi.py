@@ -35,7 +35,8 @@ def rapi_process(root: Path, luxi: Path, *options: str) -> Iterator[RapiProcess]
     """
     paths = Paths(str(root))
     paths.luxi_socket.parent.mkdir(parents=True, exist_ok=True)
-    paths.luxi_socket.symlink_to(luxi)
+    if not paths.luxi_socket.exists():
+        paths.luxi_socket.symlink_to(luxi)
     paths.rapi_users.parent.mkdir(parents=True, exist_ok=True)
     paths.rapi_users.write_text(USERS)
     command = (sys.executable, "-m", "coordinator.rapi.main", "-b", "127.0.0.1", "-p", "0")

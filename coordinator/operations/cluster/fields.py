@@ -100,6 +100,7 @@ HypervisorDefaults = Annotated[
     dict[str, dict[str, Any]] | None,
     option(
         "-H",
+        "--hypervisor-defaults",
         "--hypervisor-parameters",
         syntax=Syntax.LAYERS,
         metavar="HYPERVISOR:NAME=VALUE,…",

@@ -49,7 +49,7 @@ class ConnectNetwork(Operation[None, ConnectionPlan], kw_only=True):
     network_vlan: Annotated[str, option("--vlan", help="VLAN on the link")] = ""
     nicparams: Annotated[
         dict[str, Any],
-        option("--nic-parameters", help="all three at once: mode=MODE,link=LINK,vlan=VLAN",
+        option("-N", "--nic-parameters", help="all three at once: mode=MODE,link=LINK,vlan=VLAN",
                syntax=Syntax.KEYVAL),
     ] = {}  # fmt: skip
     conflicts_check: ConflictsCheck = True

@@ -43,7 +43,10 @@ class Delay(Operation[None, DelayPlan], kw_only=True):
     interruptible: Annotated[
         bool,
         option(
-            "--interruptible", help="have whoever connects to a socket end it", syntax=Syntax.FLAG
+            "-i",
+            "--interruptible",
+            help="have whoever connects to a socket end it",
+            syntax=Syntax.FLAG,
         ),
     ] = False
     no_locks: Annotated[

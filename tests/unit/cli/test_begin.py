@@ -21,7 +21,8 @@ def test_words_become_a_cluster() -> None:
         "prod --node-name alpha --address 192.0.2.1 -C 3 --enabled-hypervisors kvm,fake "
         "--shared-file-storage-dir /srv/shared -B memory=1G,vcpus=2 -N link=br1,guarded=no "
         "--gluster-storage-dir /srv/gluster -D gluster:volume=gv1 --ipolicy-vcpu-ratio 2 "
-        "-H kvm:kernel_path=/vmlinuz,acpi=no -H fake:migration_mode=live --no-ssh-init "
+        "-H kvm:kernel_path=/vmlinuz,acpi=no --hypervisor-defaults fake:migration_mode=live "
+        "--no-ssh-init "
         "--default-iallocator-params mond=yes --maintain-node-health=yes"
     )
     wanted = read_wanted(parser_of("gnt-cluster init").parse_args(words.split()))

@@ -197,6 +197,7 @@ def test_jobs_are_watched_and_waited_for(run: Run, coordinator: ScriptedCoordina
 def test_jobs_are_cancelled_and_archived(run: Run, coordinator: ScriptedCoordinator) -> None:
     coordinator.methods["CancelJob"] = lambda job: [job == 1, f"Job {job} heard."]
     assert run("gnt-job cancel 1") == (0, "Job 1 heard.\n", "")
+    assert run("gnt-job cancel --yes-do-it 1") == (0, "Job 1 heard.\n", "")
     ran = run("gnt-job cancel 1 2 3")
     assert (ran.code, ran.out) == (1, "Job 1 heard.\nJob 2 heard.\nJob 3 heard.\n")
     coordinator.methods["ArchiveJob"] = lambda job: job == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.cli.commands import AREAS
+from coordinator.cli.main import run_area
 from coordinator.cli.submit import parser_for
 from coordinator.operations.catalogue import CATALOGUE, Entry
 from coordinator.operations.registry import find_operation
@@ -197,6 +198,14 @@ from tests.unit.cli.coordinator import ScriptedCoordinator
           "on_nodes": ["beta", "gamma"], "repeat": 2}),
         ("gnt-debug test-osparams --os-parameters-secret a=b,c=d",
          {"OP_ID": "OP_TEST_OS_PARAMS", "osparams_secret": {"a": "b", "c": "d"}}),
+        (
+            "gnt-instance modify --net -1:remove --disk -1:add,size=1G -O -mirror -H -acpi web1",
+            {
+                "OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "web1",
+                "nics": [["remove", -1, {}]], "disks": [["add", -1, {"size": 1024}]],
+                "osparams": {"mirror": None}, "hvparams": {"acpi": None},
+            },
+        ),
         ("gnt-cluster verify --error-codes",
          {"OP_ID": "OP_CLUSTER_VERIFY", "error_codes": True}),
     ],
@@ -214,6 +223,17 @@ def test_words_become_an_operation(
     if "--reason" in line:
         assert isinstance(reason, list)
         assert reason[0][:2] == ["gnt:client:gnt-instance", "tidy"]
+
+
+def test_what_is_no_value_of_an_option_is_not_taken_for_one(
+    run: Run, submitted: list[list[dict[str, object]]]
+) -> None:
+    for line in ("gnt-instance modify --net -f web1", "gnt-instance modify web1 --net"):
+        assert "Argument --net: expected one argument" in run(line).err
+    assert submitted == []
+    assert run_area("gnt-cluster", ["modify", "--master-ip", ""]) == 0
+    assert run("gnt-network rename lan -- wan").code == 0
+    assert [job[0].get("master_ip", job[0].get("new_name")) for job in submitted] == ["", "wan"]
 
 
 @pytest.mark.parametrize(
