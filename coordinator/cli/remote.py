@@ -18,7 +18,7 @@ from coordinator.cli.asking import ask
 from coordinator.cli.connection import connect
 from coordinator.cli.names import full_names
 from coordinator.cli.parser import Parser, add_json
-from coordinator.cli.telling import tell, write
+from coordinator.cli.telling import counted, tell, write
 
 if TYPE_CHECKING:
     from common.model.node import Node
@@ -50,7 +50,7 @@ def copyfile(command: str, words: Sequence[str]) -> int:
     tell(
         options,
         {name: each.message if isinstance(each, GntError) else "" for name, each in told.items()},
-        f"Copied {file.path} to {len(told) - len(failed)} of {len(told)} nodes.",
+        f"Copied {file.path} to {len(told) - len(failed)} of {counted(len(told), 'node')}.",
     )
     for name, error in failed.items():
         print(f"{name}: {error.message}", file=sys.stderr)
@@ -74,9 +74,11 @@ def command(command: str, words: Sequence[str]) -> int:
         "line", metavar="COMMAND", nargs=argparse.REMAINDER, help="and its words, as for a shell"
     )
     options = parser.parse_args(words)
-    if not options.line:
+    # “--” before the command ends our own options, and is no word of it.
+    spoken = options.line[1:] if options.line[:1] == ["--"] else options.line
+    if not spoken:
         raise InvalidRequest("Say which command is to be run.")
-    line = " ".join(options.line)
+    line = " ".join(spoken)
     nodes, master = _choose(options)
     nodes.sort(key=lambda node: node.name == master.name)
     told = asyncio.run(_everywhere(nodes, master, lambda remote: remote.run(line=line)))

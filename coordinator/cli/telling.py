@@ -20,6 +20,18 @@ def in_words(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
+def counted(number: int, what: str) -> str:
+    """Return ``1 node`` or ``2 nodes``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def no_json(error: ValueError | RecursionError) -> str:
+    """Say where a text stops to be JSON; ``error`` is what ``json`` makes of it."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is no JSON from line {error.lineno}, column {error.colno} on"
+    return "it is no JSON"
+
+
 def write(form: str, value: Any, *, indent: int | None = None) -> None:
     """Print a value for programs, as ``json`` or ``yaml``."""
     if form == "yaml":

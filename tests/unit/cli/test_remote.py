@@ -69,6 +69,22 @@ def test_output_is_shown_by_node_with_the_masters_last(run: Run, nodes: Nodes) -
     assert {line for _, _, line in nodes.asked} == {"uptime -p"}
 
 
+@pytest.mark.parametrize("before", ["", "-n alpha ", "-M --node=beta "])
+def test_words_of_the_command_reach_nodes_as_they_are(run: Run, nodes: Nodes, before: str) -> None:
+    run(f"gnt-cluster command {before}tail -n -5 -M /var/log/syslog")
+    assert {line for _, _, line in nodes.asked} == {"tail -n -5 -M /var/log/syslog"}
+
+
+@pytest.mark.parametrize("before", ["", "-n alpha "])
+@pytest.mark.parametrize("line", ["ls", "-x", "ls -- -x"])
+def test_what_ends_options_is_no_word_of_the_command(
+    run: Run, nodes: Nodes, before: str, line: str
+) -> None:
+    run(f"gnt-cluster command {before}-- {line}")
+    assert {line for _, _, line in nodes.asked} == {line}
+    assert run(f"gnt-cluster command {before}--").code == 2
+
+
 def test_lines_begin_with_the_node_and_successes_are_left_out_on_request(
     run: Run, nodes: Nodes
 ) -> None:
@@ -110,7 +126,7 @@ def test_a_file_goes_to_all_nodes_but_the_master(run: Run, nodes: Nodes, root: P
     file.write_text("192.0.2.1 alpha\n")
     file.chmod(0o640)
     ran = run(f"gnt-cluster copyfile {file}")
-    assert (ran.code, ran.out) == (0, f"Copied {file} to 1 of 1 nodes.\n")
+    assert (ran.code, ran.out) == (0, f"Copied {file} to 1 of 1 node.\n")
     assert "alpha" not in {name for name, _, _ in nodes.asked}
     sent = nodes.asked[0][2]
     assert (sent.path, sent.data, sent.mode) == (str(file), b"192.0.2.1 alpha\n", 0o640)
