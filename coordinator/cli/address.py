@@ -1,8 +1,14 @@
 """Addresses as operators give them: numbers, or the name of a host."""
 
+import re
 import socket
+from ipaddress import ip_address
 
 from common.errors import InvalidRequest
+
+# The C library takes “999” for 0.0.3.231, “10.1” for 10.0.0.1 and “010.0.0.1” for 8.0.0.1
+# (inet_aton(3)).
+_NUMBERS = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+))*", re.IGNORECASE)
 
 
 def find_address(text: str) -> str:
@@ -14,6 +20,8 @@ def find_address(text: str) -> str:
     """
     if not text:
         return text
+    if _NUMBERS.fullmatch(text) and not _is_address(text):
+        raise InvalidRequest(f"“{text}” is no IP address, as in 192.0.2.7, nor the name of a host.")
     try:
         found = socket.getaddrinfo(text, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -30,3 +38,11 @@ def find_address(text: str) -> str:
             "the IP address."
         )
     return next((each for each in usable if ":" not in each), usable[0])
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -222,7 +222,7 @@ _READ: dict[Syntax, Callable[[Any], Any]] = {
     Syntax.CHANGES: parse_changes,
     Syntax.DEVICES: parse_devices,
     Syntax.JOIN_TOKEN: read_secret,
-    Syntax.LIST: split_escaped,
+    Syntax.LIST: lambda word: split_escaped(word) if word else [],
     Syntax.NODE_LIST: lambda word: word.split(":"),
     Syntax.NUMBERED: parse_numbered,
     Syntax.PEM_FILE: read_whole,

@@ -117,6 +117,7 @@ def _off(client: Client, options: argparse.Namespace, nodes: list[Affected]) -> 
     running = [each["name"] for each in up if each["name"] in there and each["admin_state"] == "up"]
     # They are to be started again: that they are down is remembered by nobody but this pause.
     client.call("SetWatcherPause", time.time() + PAUSE_S)
+    print("The watcher starts nothing for a day; “gnt-cluster epo --on” ends that.")
     stops = [
         {
             "OP_ID": "OP_INSTANCE_SHUTDOWN",

@@ -9,7 +9,7 @@ from typing import Any
 from common.errors import InvalidRequest
 from coordinator.cli.connection import connect
 from coordinator.cli.parser import Parser, add_json
-from coordinator.cli.telling import tell, write
+from coordinator.cli.telling import no_json, tell, write
 from coordinator.cli.tree import tree
 
 _FIELDS = ("uuid", "watermark", "priority", "predicates", "action", "reason_trail")
@@ -99,7 +99,7 @@ def _read_predicates(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidRequest(f"--predicates: “{text[:200]}” is no JSON: {error}.") from error
+        raise InvalidRequest(f"--predicates “{text[:200]}”: {no_json(error)}.") from error
 
 
 def _describe(rule: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from coordinator.cli.colour import paint_finding
 NEWS_S = 20.0  # how long the coordinator may keep us waiting for news
 SILENCE_S = 2.0  # how long a job may wait before we say for what
 PATIENCE_S = 300.0  # how long a coordinator may be away before we give up watching
+HINT_S = 5.0  # after which we say how it is started
 RETRY_S = 0.5
 DETAIL = "detail"  # kind of log entries that are left out, unless asked for
 
@@ -120,7 +121,7 @@ def _show_news(client: Client, job: int, out: TextIO | None, prefix: str, *, det
 def _ask(client: Client, method: str, *args: Any) -> Any:
     """Call the coordinator, however long it takes it to come back within our patience."""
     begin = time.monotonic()
-    told = False
+    told = hinted = False
     while True:
         try:
             return client.call(method, *args)
@@ -132,6 +133,15 @@ def _ask(client: Client, method: str, *args: Any) -> Any:
                     f"The coordinator has been away for {PATIENCE_S:g} seconds. What it was asked "
                     "to do is not lost: “gnt-job list” shows it when it is back."
                 ) from error
+            if (
+                isinstance(error, NoCoordinator)
+                and not hinted
+                and time.monotonic() - begin >= HINT_S
+            ):
+                from coordinator.cli.whereabouts import explain  # only now is it worth looking
+
+                print(explain(error).message, file=sys.stderr, flush=True)
+                hinted = True
         if not told:
             print("The coordinator is away; waiting for it to come back.", file=sys.stderr)
             told = True

@@ -94,10 +94,10 @@ class Words(Order, kw_only=True):
 def init(command: str, words: Sequence[str]) -> int:
     """Make a cluster of this node, and start its coordinator."""
     options = parser_of(command).parse_args(words)
+    from coordinator.master.bootstrap import check_in_no_cluster, initialise
+
+    check_in_no_cluster(Paths())  # before anything is wrong with the words
     wanted = read_wanted(options)
-
-    from coordinator.master.bootstrap import initialise
-
     asyncio.run(initialise(Paths(), wanted))
     service.start(service.port_words(options.port))
     tell(

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import InvalidRequest
+from coordinator.cli.telling import no_json
 
 LARGEST_BYTES = 16 << 20
 
@@ -27,7 +28,7 @@ def read_objects(name: str, of: str, *needed: str) -> list[dict[str, Any]]:
         with path.open(encoding="utf-8") as file:
             told = json.loads(file.read(LARGEST_BYTES))
     except (OSError, ValueError, RecursionError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
+        why = error.strerror if isinstance(error, OSError) else no_json(error)
         raise InvalidRequest(f"{what} cannot be read: {why}.") from error
     is_list = isinstance(told, list) and all(isinstance(one, dict) for one in told)
     if not is_list or not all(key in one for one in told for key in needed):

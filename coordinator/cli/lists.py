@@ -116,7 +116,11 @@ def list_exports(command: str, words: Sequence[str]) -> int:
     parser.add_argument("-n", "--node", action="append", metavar="NODE", help="only on this node")
     add_list_options(parser)
     options = parser.parse_args(words)
-    nodes = [["==", "node", node] for node in options.node or ()]
+    names: list[str] = []
+    if options.node:
+        with connect() as client:
+            names = full_names(client, "node", options.node)
+    nodes = [["==", "node", name] for name in names]
     return _show(_LISTINGS["gnt-backup"], ["|", *nodes] if nodes else None, options)
 
 

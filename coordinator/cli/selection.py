@@ -141,7 +141,8 @@ def _by_name(
     client: Client, kind: str, words: Sequence[str], *, exist: bool, reserved: bool
 ) -> Chosen:
     if not any(map(is_glob, words)):
-        names = full_names(client, kind, words) if exist else words
+        # A wrong name among several is told before anything is done to the others.
+        names = full_names(client, kind, words) if exist or len(words) > 1 else words
         return Chosen(tuple(dict.fromkeys(names)), named=True)
     chosen: list[str] = []
     for word in words:

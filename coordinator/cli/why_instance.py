@@ -141,7 +141,14 @@ def _standing(row: Row) -> Iterator[str]:
             f"A migration has left open whether it is on {' or '.join(row['maybe_on'])}; unless a "
             f"job moves it just now, “gnt-instance migrate --cleanup {name}” settles it."
         )
-    yield from (f"Its disks: {plain(finding)}." for finding in row["disk.findings"] or ())
+    yield from _ailing(row)
+
+
+def _ailing(row: Row) -> Iterator[str]:
+    """Say which disks are not well; of the others nothing is found."""
+    for number, finding in enumerate(row["disk.findings"] or ()):
+        if finding:
+            yield f"Its disk {number} {plain(finding)}."
 
 
 def _elsewhere(row: Row) -> str:

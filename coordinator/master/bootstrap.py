@@ -169,9 +169,18 @@ async def dissolve(paths: Paths, port: int) -> None:
         await nodes.with_epoch(ballot.epoch).service(Identity, here).leave()
 
 
-def _token(paths: Paths) -> JoinToken:
+def check_in_no_cluster(paths: Paths) -> None:
+    """Refuse a node that is in a cluster.
+
+    Raises:
+        Conflict: it is.
+    """
     if (paths.identity / "membership.json").exists():
         raise Conflict("This node is in a cluster already; “gnt-cluster info” tells which.")
+
+
+def _token(paths: Paths) -> JoinToken:
+    check_in_no_cluster(paths)
     try:
         return read_token(paths.join_token.read_text(encoding="ascii"))
     except FileNotFoundError as error:

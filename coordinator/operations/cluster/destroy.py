@@ -36,7 +36,7 @@ class DestroyCluster(Operation[None, DestroyPlan], kw_only=True):
         instances = config.sorted_instances()
         if instances:
             raise Conflict(
-                f"The cluster still has {len(instances)} instances, such as "
+                f"The cluster still has instances ({len(instances)}), such as "
                 f"{instances[0].name}; remove them first."
             )
         others = [n for n in config.sorted_nodes() if n.uuid != config.cluster.master]

@@ -45,7 +45,8 @@ DistributedFiles = Annotated[
         "--distributed-files",
         syntax=Syntax.LIST,
         metavar="PATH,…",
-        help="of the master, for “redist-conf” to copy to all nodes, where their root allows it",
+        help="of the master, for “redist-conf” to copy to all nodes, where their root allows it; "
+        "“” for none",
     ),
 ]
 UserShutdown = Annotated[

@@ -49,7 +49,7 @@ class RunRestricted(Operation[None, RestrictedPlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: RestrictedPlan) -> Iterator[Step]:
         yield Step(
-            f"run {self.command} on {len(plan.nodes)} nodes",
+            f"run {self.command} on {', '.join(map(str, plan.nodes))}",
             do=lambda: self._run(cluster, plan),
             point_of_no_return=True,
         )

@@ -33,7 +33,9 @@ def test_standard_input_is_called_so(tmp_path: Path) -> None:
         before = os.dup(0)
         os.dup2(file.fileno(), 0)
         try:
-            with pytest.raises(InvalidRequest, match=r"^Standard input cannot be read: Expecting"):
+            with pytest.raises(
+                InvalidRequest, match=r"^Standard input cannot be read: it is no JSON"
+            ):
                 read_objects("-", OF)
         finally:
             os.dup2(before, 0)

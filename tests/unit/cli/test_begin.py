@@ -16,6 +16,18 @@ from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
 
 
+def test_a_member_of_a_cluster_hears_of_that_first(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GANTRY_ROOT", str(tmp_path))
+    identity = Paths().identity
+    identity.mkdir(parents=True)
+    (identity / "membership.json").write_text("{}")
+    ran = run("gnt-cluster init prod --master-netdev eth0 --node-name nowhere.invalid")
+    assert (ran.code, ran.out) == (4, "")
+    assert "This node is in a cluster already" in ran.err
+
+
 def test_words_become_a_cluster() -> None:
     words = (
         "prod --node-name alpha --address 192.0.2.1 -C 3 --enabled-hypervisors kvm,fake "

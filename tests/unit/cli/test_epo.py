@@ -66,6 +66,7 @@ def test_instances_are_stopped_before_their_nodes_are_switched_off(
     ]
     assert "alpha is the master, and the last one: switch it off by hand" in ran.out
     assert "gamma is off already" in ran.out
+    assert "The watcher starts nothing for a day" in ran.out
 
 
 def test_instances_that_cannot_be_stopped_keep_their_nodes_on(

@@ -45,7 +45,7 @@ def test_a_rule_is_sent_as_it_is_given(run: Run, rules: list[list[Any]]) -> None
 def test_predicates_that_are_no_json_are_refused_by_name(run: Run, rules: list[list[Any]]) -> None:
     ran = run("gnt-filter add --predicates [[jobid]]")
     assert ran.code == 2
-    assert "--predicates: “[[jobid]]” is no JSON" in ran.err
+    assert "--predicates “[[jobid]]”: it is no JSON from line 1, column 3 on." in ran.err
     assert not rules
 
 

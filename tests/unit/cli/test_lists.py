@@ -145,6 +145,7 @@ def test_fields_are_listed(run: Run) -> None:
         ("gnt-instance list web* nosuch", 3, "There is no instance “nosuch”"),
         ("gnt-instance info mail nosuch", 3, "There is no instance “nosuch”"),
         ("gnt-node list b* nosuch", 3, "There is no node “nosuch”"),
+        ("gnt-backup list --node nosuch", 3, "There is no node “nosuch”"),
         ("gnt-job list x", 2, "“x” is no number"),
         ("gnt-instance list name~==", 2, "The filter is wrong at character 8"),
         ("gnt-instance list -F a b", 2, "one argument"),

@@ -1,11 +1,13 @@
 """Jobs that a command has submitted are followed, and how they end is told."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from common.errors import Bug, InvalidRequest
+from common.luxi.client import Client, NoCoordinator
 from common.luxi.failures import QueueDrained
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
@@ -128,6 +130,29 @@ def test_a_coordinator_that_dies_is_waited_for(
     coordinator.script_job([["running"], []], ConnectionError(), ConnectionError())
     ran = run("gnt-debug delay 1")
     assert ran == (0, "", "The coordinator is away; waiting for it to come back.\n")
+
+
+def test_who_waits_for_a_coordinator_is_told_once_how_it_is_started(
+    run: Run, coordinator: ScriptedCoordinator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("coordinator.cli.follow.RETRY_S", 0)
+    monkeypatch.setattr("coordinator.cli.follow.HINT_S", 0)
+    gone = NoCoordinator("Cannot reach it.", reason="refused")
+    monkeypatch.setattr(
+        "coordinator.cli.whereabouts.explain",
+        lambda error: NoCoordinator(f"{error.message} Start."),
+    )
+    call, looks = Client.call, iter([gone, gone, gone])
+
+    def away(client: Client, method: str, *args: Any, **named: Any) -> Any:
+        if method == "WaitForJobChange" and (error := next(looks, None)):
+            raise error
+        return call(client, method, *args, **named)
+
+    monkeypatch.setattr(Client, "call", away)
+    coordinator.script_job()
+    away_told = "The coordinator is away; waiting for it to come back.\n"
+    assert run("gnt-debug delay 1") == (0, "", f"Cannot reach it. Start.\n{away_told}")
 
 
 def test_a_coordinator_that_stays_away_is_given_up(

@@ -162,6 +162,15 @@ def test_only_what_nobody_named_is_asked_about(run: Run, coordinator: ScriptedCo
     assert run("gnt-instance shutdown --force web*").code == 13  # that is the guest's force
 
 
+@pytest.mark.parametrize("words", ["mail mial db1", "mial mail", "mail mial mai*"])
+def test_one_wrong_name_among_several_keeps_anything_from_being_done(
+    run: Run, coordinator: ScriptedCoordinator, words: str
+) -> None:
+    ran = run(f"gnt-instance remove --force {words}")
+    assert (ran.code, coordinator.submitted) == (3, [])
+    assert "There is no instance “mial”" in ran.err
+
+
 def test_one_question_is_asked_about_all(
     run: Run, coordinator: ScriptedCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,8 +197,9 @@ def test_lines_of_several_jobs_say_whose_they_are(
     coordinator.script_job(*news, *news, ends="error", failure=ill)
     ran = run("gnt-instance startup mail db1")
     assert ran.out.splitlines() == [
-        "mail: Thu Jan  1 00:00:00 1970 * start", "db1: Thu Jan  1 00:00:00 1970 * start",
+        "mail: Thu Jan  1 00:00:00 1970 * start",
+        "db1.example.com: Thu Jan  1 00:00:00 1970 * start",
     ]  # fmt: skip
-    assert ran.err == "Failure: mail: It is ill.\nFailure: db1: It is ill.\n"
+    assert ran.err == "Failure: mail: It is ill.\nFailure: db1.example.com: It is ill.\n"
     coordinator.script_job(news[0])
     assert run("gnt-instance startup mail").out == "Thu Jan  1 00:00:00 1970 * start\n"

@@ -63,7 +63,10 @@ def told(coordinator: ScriptedCoordinator, monkeypatch: pytest.MonkeyPatch) -> T
         ({"status": "ERROR_nodeoffline", "snodes": ["gamma"]}, ["web1” starts it on gamma"]),
         ({"status": "ERROR_nodeoffline", "disk_template": "plain"}, ["on that node alone"]),
         ({"maybe_on": ["beta", "gamma"]}, ["whether it is on beta or gamma"]),
-        ({"disk.findings": ["the copies are parted"]}, ["Its disks: the copies are parted."]),
+        (
+            {"disk.findings": ["", "has lost a volume: on beta"]},
+            ["as it should.\nIts disk 1 has lost a volume: on beta.\n"],
+        ),
     ],
 )  # fmt: skip
 def test_how_it_is_and_what_to_do_is_said(
