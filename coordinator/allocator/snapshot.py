@@ -1,4 +1,4 @@
-"""A cluster at one moment: everything that placements, moves and fills are decided on.
+"""A cluster at one moment, in rows and columns: everything that is decided follows from it.
 
 Nodes, groups and instances are known by their index. Their order counts: it breaks ties, as in
 hail. Memory and disk are in MiB.
@@ -10,14 +10,14 @@ from functools import cached_property
 
 from common.model.allocation_policy import AllocationPolicy
 from common.model.template import TRAITS
-from common.record import Record
-from coordinator.allocator.columns import InstanceColumns, NodeColumns
+from common.record import Record, fields_of
 from coordinator.allocator.policy import InstancePolicy
 from coordinator.allocator.rows import Rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from typing import Any, Self
 
     from common.model.template import Traits
 
@@ -163,6 +163,59 @@ class Instance(Record):
         return tuple(node for node in (self.primary, self.secondary) if node != NOWHERE)
 
 
+class _Columns:
+    """Rows as columns: a sequence per field of theirs, with an element per row.
+
+    Attributes:
+        names: of the rows.
+        fields: the names of all other columns.
+    """
+
+    fields: tuple[str, ...]
+    names: Sequence[str]
+
+    def __init__(self, **columns: Any) -> None:
+        if columns.keys() != {"names", *self.fields}:
+            raise TypeError(f"{type(self).__name__} is not made of {', '.join(columns)}")
+        vars(self).update(columns)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    @classmethod
+    def of(cls, rows: Sequence[Any]) -> Self:
+        """The columns of rows."""
+        columns = {name: [getattr(row, name) for row in rows] for name in cls.fields}
+        return cls(names=[row.name for row in rows], **columns)
+
+    def row(self, at: int) -> dict[str, Any]:
+        """The values of a row by its fields; without those of a column that is None."""
+        columns = {name: getattr(self, name) for name in self.fields}
+        found = {name: column[at] for name, column in columns.items() if column is not None}
+        return {"name": self.names[at], **found}
+
+
+class NodeColumns(_Columns):
+    """Nodes; which of them is the master is not told."""
+
+    fields = tuple(name for name in fields_of(Node) if name not in {"name", "is_master"})
+
+    @property
+    def usable(self) -> list[bool]:
+        """Whether instances may come to each node."""
+        states = zip(self.vm_capable, self.offline, self.drained, strict=True)
+        return [capable and not (offline or drained) for capable, offline, drained in states]
+
+
+class InstanceColumns(_Columns):
+    """Instances; ``load`` is None if all count alike."""
+
+    fields = tuple(name for name in fields_of(Instance) if name != "name")
+
+
 class Snapshot(Record):
     """A cluster; ``tags`` are those of the cluster, ``policy`` its own.
 
@@ -186,7 +239,7 @@ class Snapshot(Record):
     @cached_property
     def columns(self) -> tuple[NodeColumns, InstanceColumns]:
         """The same as columns."""
-        return node_columns(self.nodes), instance_columns(self.instances)
+        return NodeColumns.of(self.nodes), InstanceColumns.of(self.instances)
 
 
 def snapshot_of(
@@ -196,16 +249,9 @@ def snapshot_of(
     tags: tuple[str, ...],
 ) -> Snapshot:
     """A cluster whose rows are made from columns as they are looked at."""
-
-    def node(at: int) -> Node:
-        return Node(
-            name=nodes.names[at],
-            **{name: getattr(nodes, name)[at] for name in NodeColumns.fields},
-        )
-
     snapshot = Snapshot(
         groups=groups,
-        nodes=Rows(len(nodes.names), node),
+        nodes=Rows(len(nodes.names), lambda at: Node(**nodes.row(at))),
         instances=Rows(len(instances.names), lambda at: instance_of(instances, at)),
         tags=tags,
     )
@@ -215,21 +261,5 @@ def snapshot_of(
 
 def instance_of(columns: InstanceColumns, at: int) -> Instance:
     """A row of columns."""
-    values = {name: getattr(columns, name)[at] for name in InstanceColumns.fields if name != "load"}
-    values["tags"], values["disks"] = tuple(values["tags"]), tuple(values["disks"])
-    if columns.load is not None:
-        values["load"] = columns.load[at]
-    return Instance(name=columns.names[at], **values)
-
-
-def node_columns(nodes: Sequence[Node]) -> NodeColumns:
-    """The columns of rows."""
-    columns = {name: [getattr(node, name) for node in nodes] for name in NodeColumns.fields}
-    return NodeColumns(names=[node.name for node in nodes], **columns)
-
-
-def instance_columns(instances: Sequence[Instance]) -> InstanceColumns:
-    """The columns of rows."""
-    own = InstanceColumns.fields
-    columns = {name: [getattr(instance, name) for instance in instances] for name in own}
-    return InstanceColumns(names=[instance.name for instance in instances], **columns)
+    values = columns.row(at)
+    return Instance(**values | {name: tuple(values[name]) for name in ("tags", "disks")})

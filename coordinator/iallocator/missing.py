@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from coordinator.allocator.columns import InstanceColumns, NodeColumns
+    from coordinator.allocator.snapshot import InstanceColumns, NodeColumns
 
 _MEMORY = 512  # MiB that may be missing without a word
 _DISK = 1024

@@ -7,8 +7,7 @@ read again one by one.
 from __future__ import annotations
 
 from common.errors import InvalidRequest
-from coordinator.allocator.columns import InstanceColumns, NodeColumns
-from coordinator.allocator.snapshot import NOWHERE, STATUS_OF
+from coordinator.allocator.snapshot import NOWHERE, STATUS_OF, InstanceColumns, NodeColumns
 from coordinator.iallocator.fields import Fields, flag, real, text, texts, whole
 from coordinator.iallocator.table import Table, template
 

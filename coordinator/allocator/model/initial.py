@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coordinator.allocator.columns import NodeColumns
     from coordinator.allocator.model.resources import Demands
+    from coordinator.allocator.snapshot import NodeColumns
 
 _LARGEST = (1 << 63) - 1  # hail's numbers have 64 bits, as those of arrays
 

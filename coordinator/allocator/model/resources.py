@@ -10,14 +10,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from common.model.template import TRAITS
-from coordinator.allocator.snapshot import USES_MEMORY, instance_columns
+from coordinator.allocator.snapshot import USES_MEMORY, InstanceColumns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Self
 
-    from coordinator.allocator.columns import InstanceColumns
     from coordinator.allocator.snapshot import Instance
 
     # A number of Python's, a list of such, or an array.
@@ -156,13 +155,13 @@ def _times(amounts: Sequence[int], flags: Sequence[int]) -> Sequence[int]:
 @lru_cache(maxsize=256)
 def asked(demand: Instance) -> Demands:
     """What one instance asks, as a row."""
-    return demand_columns(instance_columns([demand])).row(0)
+    return demand_columns(InstanceColumns.of([demand])).row(0)
 
 
 @lru_cache(maxsize=256)
 def asked_arrays(demand: Instance) -> Demands:
     """The same as arrays of length 1."""
-    return demand_arrays(demand_columns(instance_columns([demand])))
+    return demand_arrays(demand_columns(InstanceColumns.of([demand])))
 
 
 class NodeResources(_Figures):
