@@ -14,7 +14,7 @@ from coordinator.allocator.balancing.moves import Outcome
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_moved
 from coordinator.allocator.model.resources import Demands, NodeResources, demand_arrays
-from coordinator.allocator.model.shift import remove_primary, remove_secondary
+from coordinator.allocator.model.shift import change_primary, change_secondary
 from coordinator.allocator.snapshot import NOWHERE
 
 OUTSIDE = -2  # a secondary in another group
@@ -196,16 +196,11 @@ class GroupState:
     def at_home(self, some: Ints) -> tuple[NodeResources, NodeResources]:
         """Primary nodes without these instances, and secondaries without them, one each."""
         demands = self.demands.at(some)
-        first = remove_primary(
-            self.resources.at(self.primary[some]),
-            demands,
-            freed=self.freed(some),
-            location=self.location[some],
-        )
-        second = remove_secondary(
-            self.resources.at(self.secondary[some]), demands, reserved=self.reserved_without(some)
-        )
-        return first, second
+        first, second = (self.resources.at(homes[some]) for homes in (self.primary, self.secondary))
+        freed, location = self.freed(some), self.location[some]
+        left = change_primary(first, demands, clashes=freed, location=location, come=False)
+        reserved = self.reserved_without(some)
+        return left, change_secondary(second, demands, reserved=reserved, come=False)
 
     def apply(self, outcome: Outcome, one: int) -> None:
         """Make the only candidate of ``outcome``, a move of instance ``one``, true."""

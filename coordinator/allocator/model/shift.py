@@ -6,6 +6,8 @@ fails the resources afterwards mean nothing.
 
 from __future__ import annotations
 
+from operator import add, sub
+
 from coordinator.allocator.arithmetic import first_failure, has_any, maximum, ratio, where
 from coordinator.allocator.model.resources import UNKNOWN, Loads
 from coordinator.allocator.refusal import Reason
@@ -35,53 +37,44 @@ def add_primary(
     Returns:
         Codes of ``Reason``, and the resources after.
     """
-    one, strict, real, local = resources, force ^ True, demands.count > 0, demands.local
-    shared = one.exclusive ^ True
-    memory = one.memory - demands.memory
-    disk = one.disk - demands.disk
-    spindles = one.spindles + demands.spindles * shared
-    free_spindles = _taken(one, demands, one.free_spindles, real)
-    fails_n1 = where(real, memory <= one.reserved, one.fails_n1)
-    cpus = one.cpus + demands.cpus
-    next_memory = one.next_memory - demands.next_memory
-    next_disk = one.next_disk - demands.next_disk
-    next_spindles = one.next_spindles + demands.next_spindles * shared
-    next_free = _taken(one, demands, one.next_free_spindles)
-    next_cpus = one.next_cpus + demands.next_cpus
-    crowded = one.exclusive & local
+    one, strict, real = resources, force ^ True, demands.count > 0
+    after = change_primary(one, demands, clashes=clashes, location=location, come=True)
+    now = real & strict
     checks: list[_Check] = [
-        (real & (memory <= 0), Reason.MEMORY),
-        (real & local & (disk <= 0), Reason.DISK),
-        (real & strict & local & (disk < one.least_disk), Reason.DISK),
-        (real & crowded & (free_spindles < 0), Reason.FREE_SPINDLES),
-        (real & strict & local & (spindles > one.spindle_limit), Reason.SPINDLES),
-        (real & strict & fails_n1 & (one.fails_n1 ^ True), Reason.MEMORY_N1),
-        (real & strict & too_many(one, cpus), Reason.CPU),
-        (real & strict & (clashes > 0), Reason.TAGS),
-        (strict & (next_memory <= 0), Reason.MEMORY),
-        (strict & local & ((next_disk <= 0) | (next_disk < one.least_disk)), Reason.DISK),
-        (strict & crowded & (next_free < 0), Reason.FREE_SPINDLES),
-        (strict & local & (next_spindles > one.spindle_limit), Reason.SPINDLES),
-        (strict & too_many(one, next_cpus), Reason.CPU),
+        (real & (after.memory <= 0), Reason.MEMORY),
+        *_space_checks(after, demands, strict),
+        (now & after.fails_n1 & (one.fails_n1 ^ True), Reason.MEMORY_N1),
+        (now & too_many(one, after.cpus), Reason.CPU),
+        (now & (clashes > 0), Reason.TAGS),
+        (strict & (after.next_memory <= 0), Reason.MEMORY),
+        *_next_space_checks(after, demands, strict),
+        (strict & too_many(one, after.next_cpus), Reason.CPU),
     ]
-    after = one.changed(
-        memory=memory,
-        fails_n1=fails_n1,
-        disk=disk,
-        cpus=cpus,
-        spindles=spindles,
-        free_spindles=free_spindles,
-        primaries=one.primaries + demands.count,
-        load=one.load + demands.load,
-        conflicts=one.conflicts + clashes,
-        location=one.location + location * demands.count,
-        next_memory=next_memory,
-        next_disk=next_disk,
-        next_cpus=next_cpus,
-        next_spindles=next_spindles,
-        next_free_spindles=next_free,
-    )
     return first_failure(checks), after
+
+
+def change_primary(
+    one: NodeResources, demands: Demands, *, clashes: Any, location: Any, come: bool
+) -> NodeResources:
+    """What each instance changes on its primary as it comes, or goes.
+
+    ``clashes`` are the exclusion tags that are then there more often than once, or were;
+    ``location`` is what it adds, or had added, to the node's location score.
+    """
+    more, less = (add, sub) if come else (sub, add)
+    memory = less(one.memory, demands.memory)
+    return one.changed(
+        **_space(one, demands, come=come),
+        memory=memory,
+        fails_n1=where(demands.count > 0, memory <= one.reserved, one.fails_n1),
+        cpus=more(one.cpus, demands.cpus),
+        primaries=more(one.primaries, demands.count),
+        load=more(one.load, demands.load),
+        conflicts=more(one.conflicts, clashes),
+        location=more(one.location, location * demands.count),
+        next_memory=less(one.next_memory, demands.next_memory),
+        next_cpus=more(one.next_cpus, demands.next_cpus),
+    )
 
 
 def add_secondary(
@@ -102,89 +95,33 @@ def add_secondary(
         any_disk: where not even lack of disk does.
     """
     one, strict, real = resources, force ^ True, demands.count > 0
-    shared = one.exclusive ^ True
-    disk = one.disk - demands.disk
-    spindles = one.spindles + demands.spindles * shared
-    free_spindles = _taken(one, demands, one.free_spindles, real)
-    reserved = where(real, maximum(one.reserved, promised + demands.needed), one.reserved)
-    fails_n1 = where(real, one.memory <= reserved, one.fails_n1)
-    next_disk = one.next_disk - demands.next_disk
-    next_spindles = one.next_spindles + demands.next_spindles * shared
-    next_free = _taken(one, demands, one.next_free_spindles)
-    no_disk = disk <= 0 if any_disk is None else (disk <= 0) & (any_disk ^ True)
+    reserved = maximum(one.reserved, promised + demands.needed)
+    after = change_secondary(one, demands, reserved=reserved, come=True)
+    now, unmirrored = real & strict, demands.mirrored ^ True
     checks: list[_Check] = [
-        (real & (demands.mirrored ^ True), Reason.DISK),
-        (real & no_disk, Reason.DISK),
-        (real & strict & (disk < one.least_disk), Reason.DISK),
-        (real & one.exclusive & (free_spindles < 0), Reason.FREE_SPINDLES),
-        (real & strict & (spindles > one.spindle_limit), Reason.SPINDLES),
-        (real & strict & (demands.needed >= one.memory), Reason.MEMORY),
-        (real & strict & fails_n1 & (one.fails_n1 ^ True), Reason.MEMORY_N1),
-        (strict & (demands.mirrored ^ True), Reason.DISK),
-        (strict & ((next_disk <= 0) | (next_disk < one.least_disk)), Reason.DISK),
-        (strict & one.exclusive & (next_free < 0), Reason.FREE_SPINDLES),
-        (strict & (next_spindles > one.spindle_limit), Reason.SPINDLES),
+        (real & unmirrored, Reason.DISK),
+        *_space_checks(after, demands, strict, any_disk),
+        (now & (demands.needed >= one.memory), Reason.MEMORY),
+        (now & after.fails_n1 & (one.fails_n1 ^ True), Reason.MEMORY_N1),
+        (strict & unmirrored, Reason.DISK),
+        *_next_space_checks(after, demands, strict),
         (strict & (demands.needed >= one.next_memory), Reason.MEMORY),
     ]
-    after = one.changed(
-        reserved=reserved,
-        fails_n1=fails_n1,
-        disk=disk,
-        spindles=spindles,
-        free_spindles=free_spindles,
-        secondaries=one.secondaries + demands.count,
-        load=one.load + disk_only(demands.load),
-        next_disk=next_disk,
-        next_spindles=next_spindles,
-        next_free_spindles=next_free,
-    )
     return first_failure(checks), after
 
 
-def remove_primary(
-    resources: NodeResources, demands: Demands, *, freed: Any, location: Any
+def change_secondary(
+    one: NodeResources, demands: Demands, *, reserved: Any, come: bool
 ) -> NodeResources:
-    """Take each instance off its primary.
-
-    ``freed`` are the exclusion tags that are then there once less than too often, ``location`` what
-    it had added to the node's location score.
-    """
-    one, real = resources, demands.count > 0
-    memory = one.memory + demands.memory
-    return one.changed(
-        memory=memory,
-        fails_n1=where(real, memory <= one.reserved, one.fails_n1),
-        disk=one.disk + demands.disk,
-        cpus=one.cpus - demands.cpus,
-        spindles=one.spindles - demands.spindles * (one.exclusive ^ True),
-        free_spindles=_given_back(one, demands, one.free_spindles, real),
-        primaries=one.primaries - demands.count,
-        load=one.load - demands.load,
-        conflicts=one.conflicts - freed,
-        location=one.location - location * demands.count,
-        next_memory=one.next_memory + demands.next_memory,
-        next_disk=one.next_disk + demands.next_disk,
-        next_cpus=one.next_cpus - demands.next_cpus,
-        next_spindles=one.next_spindles - demands.next_spindles * (one.exclusive ^ True),
-        next_free_spindles=_given_back(one, demands, one.next_free_spindles),
-    )
-
-
-def remove_secondary(resources: NodeResources, demands: Demands, *, reserved: Any) -> NodeResources:
-    """Drop each instance's copy; ``reserved`` is what its node then keeps for its peers."""
-    one, real = resources, demands.count > 0
+    """What the copy of each instance changes; ``reserved`` is then kept for its node's peers."""
+    more, real = add if come else sub, demands.count > 0
     reserved = where(real, reserved, one.reserved)
     return one.changed(
+        **_space(one, demands, come=come),
         reserved=reserved,
         fails_n1=where(real, one.memory <= reserved, one.fails_n1),
-        disk=one.disk + demands.disk,
-        spindles=one.spindles - demands.spindles * (one.exclusive ^ True),
-        free_spindles=_given_back(one, demands, one.free_spindles, real),
-        secondaries=one.secondaries - demands.count,
-        load=one.load - disk_only(demands.load),
-        next_disk=one.next_disk + demands.next_disk,
-        next_spindles=one.next_spindles - demands.next_spindles * (one.exclusive ^ True),
-        next_free_spindles=_given_back(one, demands, one.next_free_spindles),
+        secondaries=more(one.secondaries, demands.count),
+        load=more(one.load, disk_only(demands.load)),
     )
 
 
@@ -204,23 +141,54 @@ def too_many(resources: NodeResources, cpus: Ints) -> Any:
     return (limit >= 0) & (limit < ratio(cpus, resources.total_cpus))
 
 
-def _taken(
-    resources: NodeResources, demands: Demands, free: Ints, counts: Bools | bool = True
-) -> Any:
-    """Free spindles afterwards; below 0 where the instance does not say what it needs.
+def _space(one: NodeResources, demands: Demands, *, come: bool) -> dict[str, Any]:
+    """What disks that come, or go, change on a node; primary or not makes no difference."""
+    more, less = (add, sub) if come else (sub, add)
+    shared = one.exclusive ^ True
+    free, next_free = one.free_spindles * 0, one.next_free_spindles * 0
+    if has_any(one.exclusive):
+        left = _free_spindles(one, demands, one.free_spindles, come=come)
+        free = where(demands.count > 0, left, where(one.exclusive, one.free_spindles, 0))
+        next_free = _free_spindles(one, demands, one.next_free_spindles, come=come)
+    return {
+        "disk": less(one.disk, demands.disk),
+        "spindles": more(one.spindles, demands.spindles * shared),
+        "free_spindles": free,
+        "next_disk": less(one.next_disk, demands.next_disk),
+        "next_spindles": more(one.next_spindles, demands.next_spindles * shared),
+        "next_free_spindles": next_free,
+    }
+
+
+def _free_spindles(resources: NodeResources, demands: Demands, free: Ints, *, come: bool) -> Any:
+    """Free spindles afterwards; below 0 where an instance came that does not say what it needs.
 
     An instance whose disks are elsewhere takes some, too, as with htools; it is not refused.
     """
-    if not has_any(resources.exclusive):
-        return free * 0
-    left = where(demands.disk_spindles == UNKNOWN, UNKNOWN, free - demands.disk_spindles)
-    return where(resources.exclusive, where(counts, left, free), 0)
+    unknown = demands.disk_spindles == UNKNOWN
+    left = free - demands.disk_spindles if come else free + demands.disk_spindles
+    return where(resources.exclusive, where(unknown, UNKNOWN if come else free, left), 0)
 
 
-def _given_back(
-    resources: NodeResources, demands: Demands, free: Ints, counts: Bools | bool = True
-) -> Any:
-    if not has_any(resources.exclusive):
-        return free * 0
-    known = where(demands.disk_spindles == UNKNOWN, 0, demands.disk_spindles)
-    return where(resources.exclusive, free + known * counts, 0)
+def _space_checks(
+    after: NodeResources, demands: Demands, strict: Any, any_disk: Any = None
+) -> list[_Check]:
+    """Where disks lack space now; ``any_disk`` is as of ``add_secondary``."""
+    here = demands.local & (demands.count > 0)
+    no_disk = here & (after.disk <= 0)
+    return [
+        (no_disk if any_disk is None else no_disk & (any_disk ^ True), Reason.DISK),
+        (here & strict & (after.disk < after.least_disk), Reason.DISK),
+        (here & after.exclusive & (after.free_spindles < 0), Reason.FREE_SPINDLES),
+        (here & strict & (after.spindles > after.spindle_limit), Reason.SPINDLES),
+    ]
+
+
+def _next_space_checks(after: NodeResources, demands: Demands, strict: Any) -> list[_Check]:
+    """The same with all that is to come, where that counts."""
+    here, disk = demands.local & strict, after.next_disk
+    return [
+        (here & ((disk <= 0) | (disk < after.least_disk)), Reason.DISK),
+        (here & after.exclusive & (after.next_free_spindles < 0), Reason.FREE_SPINDLES),
+        (here & (after.next_spindles > after.spindle_limit), Reason.SPINDLES),
+    ]

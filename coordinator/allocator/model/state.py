@@ -226,8 +226,10 @@ class State:
 
     def take_primary(self, demand: Instance, node: int, location: int) -> None:
         self._count_tags(demand, node, -1)
-        freed = self.taken_tags(demand, node)
-        after = shift.remove_primary(self.row(node), asked(demand), freed=freed, location=location)
+        (freed,) = self.clashes(demand, [node])
+        after = shift.change_primary(
+            self.row(node), asked(demand), clashes=freed, location=location, come=False
+        )
         self._change(node, after)
 
     def put_secondary(
@@ -266,8 +268,10 @@ class State:
                 promised[primary] = left
         if held >= reserved:
             reserved = max(promised.values(), default=0)
-        after = shift.remove_secondary(self.row(node), asked(demand), reserved=reserved)
-        self._change(node, after)
+        row = self.row(node)
+        self._change(
+            node, shift.change_secondary(row, asked(demand), reserved=reserved, come=False)
+        )
 
     def _count_tags(self, demand: Instance, node: int, change: int) -> None:
         tags = self.model.rules.exclusion_tags(demand.tags)

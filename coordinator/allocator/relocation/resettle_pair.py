@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from coordinator.allocator.allocation.pair_scores import PairScores
 from coordinator.allocator.allocation.two_nodes import TwoNodes
-from coordinator.allocator.model.shift import add_primary, remove_primary
+from coordinator.allocator.model.shift import add_primary, change_primary
 from coordinator.allocator.model.trials import as_secondary, on_each
 from coordinator.allocator.refusal import REASONS, Reason
 from coordinator.allocator.relocation.assignment import Assignment, Refusal, fail_over
@@ -169,7 +169,7 @@ class _FirstSteps:
         ) -> tuple[Any, NodeResources]:
             one = one.changed(fails_n1=one.memory <= one.reserved)
             codes, after = add_primary(one, asks, clashes=clashes, location=location, force=force)
-            before = remove_primary(after, asks, freed=clashes, location=location)
+            before = change_primary(after, asks, clashes=clashes, location=location, come=False)
             _, again = add_primary(before, asks, clashes=clashes, location=location, force=True)
             return codes, again
 

@@ -14,8 +14,8 @@ from coordinator.allocator.model.resources import NodeResources, asked
 from coordinator.allocator.model.shift import (
     add_primary,
     add_secondary,
-    remove_primary,
-    remove_secondary,
+    change_primary,
+    change_secondary,
 )
 from coordinator.allocator.snapshot import NOWHERE, Instance
 
@@ -70,7 +70,7 @@ def with_primary(place: Place, index: int, one: Instance) -> Place | None:
 
 def without_primary(place: Place, index: int, one: Instance) -> Place:
     """The node once the instance runs elsewhere."""
-    after = remove_primary(place.resources, asked(one), freed=0, location=0)
+    after = change_primary(place.resources, asked(one), clashes=0, location=0, come=False)
     return replace(place, resources=after, primaries=_without(place.primaries, index))
 
 
@@ -86,7 +86,7 @@ def with_secondary(place: Place, index: int, one: Instance) -> Place | None:
 
 def without_secondary(place: Place, index: int, one: Instance) -> Place:
     """The node without its copy."""
-    after = remove_secondary(place.resources, asked(one), reserved=0)
+    after = change_secondary(place.resources, asked(one), reserved=0, come=False)
     return replace(place, resources=after, secondaries=_without(place.secondaries, index))
 
 

@@ -142,9 +142,9 @@ def test_a_row_is_changed_as_an_element_of_arrays(seed: int, force: bool) -> Non
         model.resources.at(everyone), arrays, clashes=nothing, location=nothing, force=force
     )
     copies, kept = shift.add_secondary(after, arrays, promised=nothing + 100, force=force)
-    back = shift.remove_secondary(
-        shift.remove_primary(kept, arrays, freed=nothing, location=nothing),
-        arrays, reserved=nothing + 7,
+    back = shift.change_secondary(
+        shift.change_primary(kept, arrays, clashes=nothing, location=nothing, come=False),
+        arrays, reserved=nothing + 7, come=False,
     )  # fmt: skip
     for node in range(model.size):
         code, one = shift.add_primary(model.rows[node], row, clashes=0, location=0, force=force)
@@ -152,6 +152,6 @@ def test_a_row_is_changed_as_an_element_of_arrays(seed: int, force: bool) -> Non
         code, one = shift.add_secondary(one, row, promised=100, force=force)
         assert (code, one) == (copies[node], kept.row(node))
         assert np.array_equal(figures_of_row(one), figures(kept)[:, node], equal_nan=True)
-        one = shift.remove_primary(one, row, freed=0, location=0)
-        one = shift.remove_secondary(one, row, reserved=7)
+        one = shift.change_primary(one, row, clashes=0, location=0, come=False)
+        one = shift.change_secondary(one, row, reserved=7, come=False)
         assert one == back.row(node)
