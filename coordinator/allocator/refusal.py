@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,89 +45,75 @@ class Reason(IntEnum):
 
     def in_words(self, count: int) -> str:
         """Predicate for so many nodes: "lacks memory", "lack memory"."""
-        one, many = _WORDS[self]
-        return one if count == 1 else many
+        verb, _, rest = _WORDS[self].partition(" ")
+        return f"{verb if count == 1 else _OF_MANY[verb]} {rest}"
 
 
 REASONS = tuple(Reason)
 """By code; looking one up is faster than making it."""
 
-HAIL_NAMES = (
-    "FailMem", "FailDisk", "FailCPU", "FailN1", "FailTags", "FailMig", "FailDiskCount",
-    "FailSpindles",
-)  # fmt: skip
-"""What hail calls reasons, in the order in which it lists them."""
+
+class Failure(StrEnum):
+    """What hail counts reasons as, in the order in which it lists them."""
+
+    MEM = "FailMem"
+    DISK = "FailDisk"
+    CPU = "FailCPU"
+    N1 = "FailN1"
+    TAGS = "FailTags"
+    MIG = "FailMig"
+    DISK_COUNT = "FailDiskCount"
+    SPINDLES = "FailSpindles"
+
 
 _HAIL_NAMES = {
-    Reason.MEMORY: "FailMem",
-    Reason.MEMORY_N1: "FailMem",
-    Reason.DISK: "FailDisk",
-    Reason.SPINDLES: "FailDisk",
-    Reason.FREE_SPINDLES: "FailSpindles",
-    Reason.CPU: "FailCPU",
-    Reason.REDUNDANCY: "FailN1",
-    Reason.TAGS: "FailTags",
-    Reason.MIGRATION: "FailMig",
-    Reason.POLICY_MEMORY: "FailMem",
-    Reason.POLICY_DISK: "FailDisk",
-    Reason.POLICY_CPU: "FailCPU",
-    Reason.POLICY_SPINDLES: "FailSpindles",
-    Reason.POLICY_DISK_COUNT: "FailDiskCount",
-    Reason.POLICY_TEMPLATE: "FailDisk",
+    Reason.MEMORY: Failure.MEM,
+    Reason.MEMORY_N1: Failure.MEM,
+    Reason.DISK: Failure.DISK,
+    Reason.SPINDLES: Failure.DISK,
+    Reason.FREE_SPINDLES: Failure.SPINDLES,
+    Reason.CPU: Failure.CPU,
+    Reason.REDUNDANCY: Failure.N1,
+    Reason.TAGS: Failure.TAGS,
+    Reason.MIGRATION: Failure.MIG,
+    Reason.POLICY_MEMORY: Failure.MEM,
+    Reason.POLICY_DISK: Failure.DISK,
+    Reason.POLICY_CPU: Failure.CPU,
+    Reason.POLICY_SPINDLES: Failure.SPINDLES,
+    Reason.POLICY_DISK_COUNT: Failure.DISK_COUNT,
+    Reason.POLICY_TEMPLATE: Failure.DISK,
 }
 
 _WORDS = {
-    Reason.NONE: ("can take it", "can take it"),
-    Reason.MEMORY: ("lacks memory", "lack memory"),
-    Reason.MEMORY_N1: (
-        "has memory only for the instances it stands in for",
-        "have memory only for the instances they stand in for",
-    ),
-    Reason.DISK: ("lacks disk space", "lack disk space"),
-    Reason.SPINDLES: ("lacks spindles", "lack spindles"),
-    Reason.FREE_SPINDLES: ("lacks free spindles", "lack free spindles"),
-    Reason.CPU: ("lacks processors", "lack processors"),
-    Reason.TAGS: (
-        "has an instance with the same exclusion tag",
-        "have an instance with the same exclusion tag",
-    ),
-    Reason.MIGRATION: (
-        "does not accept migration from its present node",
-        "do not accept migration from its present node",
-    ),
-    **{
-        reason: (
-            f"is in a group whose policy forbids {what}",
-            f"are in a group whose policy forbids {what}",
-        )
-        for reason, what in (
-            (Reason.POLICY_MEMORY, "this memory size"),
-            (Reason.POLICY_DISK, "this disk size"),
-            (Reason.POLICY_CPU, "this number of processors"),
-            (Reason.POLICY_SPINDLES, "this spindle use"),
-            (Reason.POLICY_DISK_COUNT, "this number of disks"),
-            (Reason.POLICY_TEMPLATE, "this disk template"),
-        )
-    },
-    Reason.REDUNDANCY: (
-        "would leave a node that can no longer be evacuated",
-        "would leave a node that can no longer be evacuated",
-    ),
-    Reason.PARTNER: ("finds no second node", "find no second node"),
-    Reason.OFFLINE: ("is offline", "are offline"),
-    Reason.NOT_VM_CAPABLE: ("is not VM-capable", "are not VM-capable"),
-    Reason.DRAINED: ("is drained", "are drained"),
-    Reason.GROUP: ("is in another group", "are in another group"),
-    Reason.UNALLOCABLE: (
-        "is in a group closed to new instances",
-        "are in a group closed to new instances",
-    ),
-    Reason.RESTRICTED: ("was not asked for", "were not asked for"),
-    Reason.NETWORK: (
-        "is in a group without a network it needs",
-        "are in a group without a network it needs",
-    ),
+    Reason.NONE: "can take it",
+    Reason.MEMORY: "lacks memory",
+    Reason.MEMORY_N1: "has memory only for failovers",
+    Reason.DISK: "lacks disk space",
+    Reason.SPINDLES: "lacks spindles",
+    Reason.FREE_SPINDLES: "lacks free spindles",
+    Reason.CPU: "lacks processors",
+    Reason.TAGS: "has an instance with the same exclusion tag",
+    Reason.MIGRATION: "does not accept migration from its present node",
+    Reason.POLICY_MEMORY: "is in a group whose policy forbids this memory size",
+    Reason.POLICY_DISK: "is in a group whose policy forbids this disk size",
+    Reason.POLICY_CPU: "is in a group whose policy forbids this number of processors",
+    Reason.POLICY_SPINDLES: "is in a group whose policy forbids this spindle use",
+    Reason.POLICY_DISK_COUNT: "is in a group whose policy forbids this number of disks",
+    Reason.POLICY_TEMPLATE: "is in a group whose policy forbids this disk template",
+    Reason.REDUNDANCY: "would leave a node that can no longer be evacuated",
+    Reason.PARTNER: "finds no second node",
+    Reason.OFFLINE: "is offline",
+    Reason.NOT_VM_CAPABLE: "is not VM-capable",
+    Reason.DRAINED: "is drained",
+    Reason.GROUP: "is in another group",
+    Reason.UNALLOCABLE: "is in a group closed to new instances",
+    Reason.RESTRICTED: "was not asked for",
+    Reason.NETWORK: "is in a group without a network it needs",
 }
+_OF_MANY = {
+    "can": "can", "lacks": "lack", "has": "have", "does": "do", "is": "are", "would": "would",
+    "finds": "find", "was": "were",
+}  # fmt: skip
 
 
 def tally(reasons: Iterable[Reason]) -> dict[Reason, int]:

@@ -14,11 +14,11 @@ from common.record import replace
 from coordinator.allocator.allocation.emptying import stuck_nodes
 from coordinator.allocator.arrays import Bools
 from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.packing.codes import Failure
 from coordinator.allocator.packing.fill import fill
 from coordinator.allocator.packing.filling import Filled, Filling, Rules
 from coordinator.allocator.packing.tiers import fill_in_tiers
 from coordinator.allocator.policy import Spec
+from coordinator.allocator.refusal import Failure
 from coordinator.allocator.snapshot import Instance, Snapshot
 from coordinator.htools import source
 from coordinator.htools.catalogue import named

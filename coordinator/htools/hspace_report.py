@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from coordinator.allocator.packing.codes import Failure
 from coordinator.allocator.packing.filling import Filled
 from coordinator.allocator.packing.tiers import runs_of
+from coordinator.allocator.refusal import Failure
 from coordinator.allocator.snapshot import Instance
 from coordinator.htools.output import say, say_value
 from coordinator.htools.resources import Resources
@@ -14,7 +14,7 @@ from coordinator.htools.tables import show, show_float
 
 def _ranked(failures: Mapping[Failure, int]) -> list[tuple[str, int]]:
     """The most frequent first; in the order in which they are listed among equals."""
-    counts = [(failure.label, count) for failure, count in failures.items()]
+    counts = [(str(failure), count) for failure, count in failures.items()]
     if len(counts) > 1:
         counts.append(("FailInternal", 0))
     return sorted(counts, key=lambda each: -each[1])

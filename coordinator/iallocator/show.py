@@ -7,7 +7,7 @@ from _json import encode_basestring_ascii as _quoted
 
 from common.record import fields_of, values_of
 from coordinator.allocator.policy import TEMPLATES as DISK_TEMPLATES
-from coordinator.allocator.refusal import HAIL_NAMES
+from coordinator.allocator.refusal import Failure
 from coordinator.iallocator.jsontext import written
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def score(value: float) -> str:
 
 def failures(counts: Mapping[Reason, int]) -> str:
     """How many options failed for what: "FailMem: 2, FailDisk: 1"."""
-    by_name = dict.fromkeys((*HAIL_NAMES, "FailInternal"), 0)
+    by_name = dict.fromkeys((*Failure, "FailInternal"), 0)
     for reason, count in counts.items():
         by_name[reason.hail_name or "FailInternal"] += count
     return ", ".join(f"{name}: {count}" for name, count in by_name.items() if count)

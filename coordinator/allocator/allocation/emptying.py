@@ -68,19 +68,6 @@ def most_arriving(model: ClusterModel, nodes: Collection[int]) -> list[int]:
     return arriving
 
 
-def room_left(model: ClusterModel, nodes: Collection[int]) -> list[tuple[float, float]]:
-    """Per node: memory and disk that one more instance without a mirror has to stay below there.
-
-    What takes as much leaves one of ``nodes`` such that it could not be emptied, for sure.
-    """
-    if lost_nodes(model, nodes, outlook_of(model, nodes)):
-        return [(0.0, 0.0)] * model.size
-    memory, disk = [row.memory for row in model.rows], [row.disk for row in model.rows]
-    room = model.evacuation_load.room_left(model.groups, frozenset(nodes), memory, disk)
-    each = zip(room, memory, most_arriving(model, nodes), strict=True)
-    return [(min(most, free - comes), space) for (most, space), free, comes in each]
-
-
 def _lacks_spindles(model: ClusterModel, primary: int, secondary: int) -> bool:
     """Whether exclusive storage has no spindles for a failover."""
     return any(

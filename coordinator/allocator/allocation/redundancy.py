@@ -6,7 +6,6 @@ candidates at once as far as possible.
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cached_property
 from itertools import chain
 
@@ -57,14 +56,6 @@ class Redundancy:
         self._memory: list[int] = [row.memory for row in model.rows]
         self._disk: list[int] = [row.disk for row in model.rows]
         self.culprit = NOWHERE
-
-    def of_another(self, demand: Instance) -> Redundancy:
-        """The rule for another instance in the same cluster."""
-        other = copy(self)
-        other._demand, other._used = demand, demand.used_memory  # noqa: SLF001 -- one of our own
-        for derived in ("is_assured", "forbidden_pairs", "_without_spindles"):
-            vars(other).pop(derived, None)
-        return other
 
     @cached_property
     def is_hopeless(self) -> bool:

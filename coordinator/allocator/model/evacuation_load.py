@@ -12,7 +12,7 @@ from copy import copy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from coordinator.allocator.model.resources import Demands
 
@@ -116,39 +116,6 @@ class EvacuationLoad:
                 elif not self._surely_leaves(node, by_memory, memory, disk):
                     doubtful.append(node)
         return Outlook(sorted(lost), sorted(doubtful))
-
-    def room_left(
-        self,
-        groups: Mapping[int, Sequence[int]],
-        scored: Collection[int],
-        memory: Sequence[int],
-        disk: Sequence[int],
-    ) -> list[tuple[float, float]]:
-        """Per node: memory and disk that one more instance without a mirror has to stay below.
-
-        With one that takes as much, some of the ``scored`` nodes of its group would be lost, for
-        all that ``judge`` can tell.
-        """
-        room = [[float("inf"), float("inf")] for _ in memory]
-        kinds = ((memory, self.largest), (disk, self.largest_disk))
-        for nodes in groups.values():
-            for kind, (amounts, largest) in enumerate(kinds):
-                ranked = sorted(nodes, key=amounts.__getitem__, reverse=True)[:3]
-                for node in nodes:
-                    if node not in scored:
-                        continue
-                    others = [target for target in ranked if target != node]
-                    best = amounts[others[0]] if others else float("-inf")
-                    # What is on the node then leaves it, and what comes may be the largest of it.
-                    is_lost = largest[node] > _NONE and largest[node] >= best
-                    most = float("-inf") if is_lost or self.forbidden[node] else best
-                    room[node][kind] = min(room[node][kind], most)
-                    second = amounts[others[1]] if len(others) > 1 else float("-inf")
-                    if largest[node] > _NONE and second <= largest[node] and others:
-                        target = others[0]  # nowhere else could its largest go
-                        left = amounts[target] - largest[node]
-                        room[target][kind] = min(room[target][kind], left)
-        return [(most_memory, most_disk) for most_memory, most_disk in room]
 
     def _surely_leaves(
         self, node: int, targets: Iterable[int], memory: Sequence[int], disk: Sequence[int]

@@ -7,74 +7,34 @@ only a few are put to the nodes.
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
 from itertools import chain
 
 import numpy as np
 
-from coordinator.allocator.arrays import Bools, Floats, Ints, ints
+from coordinator.allocator.arrays import Bools, Ints, ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import NodeResources, asked_arrays
 from coordinator.allocator.model.shift import add_primary, add_secondary
-from coordinator.allocator.refusal import HAIL_NAMES, Reason
+from coordinator.allocator.refusal import Failure, Reason
 from coordinator.allocator.snapshot import Instance
 
 Size = tuple[object, ...]
 """What is equal for instances that all nodes treat alike."""
 
 
-class Failure(IntEnum):
-    """Why an instance does not fit, as coarse as hspace counts it, and in its order."""
-
-    NONE = 0
-    MEM = 1
-    DISK = 2
-    CPU = 3
-    N1 = 4
-    TAGS = 5
-    MIG = 6
-    DISK_COUNT = 7
-    SPINDLES = 8
-
-    @property
-    def label(self) -> str:
-        return _LABELS[self]
-
-
-_LABELS = ("", *HAIL_NAMES)
-FAILURES = tuple(failure for failure in Failure if failure)
+_LABELS = ("", *Failure)
 _OF_REASON = np.array([_LABELS.index(reason.hail_name) for reason in Reason], dtype=np.int64)
-_NO_PAIR = len(Failure)
+_NO_PAIR = len(_LABELS)
 
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """What came of trying one size everywhere.
-
-    Attributes:
-        places: how many nodes, or pairs of nodes, let it in.
-        refused: how many refuse it, by failure.
-        failures: the same, those counted for N+1 where nodes could not be emptied with it for sure.
-        remains: whether some place is left, as far as counting tells.
-    """
-
-    places: int
-    refused: Mapping[Failure, int]
-    failures: Mapping[Failure, int]
-    remains: bool
+Count = Mapping[Failure | None, int]
+"""How many nodes, or pairs of nodes, refuse a size, by failure; None: how many let it in."""
 
 
 class Refusals:
     """Candidates that are asked, as they stand."""
 
     def __init__(
-        self,
-        model: ClusterModel,
-        resources: NodeResources,
-        promised: Ints,
-        nodes: Ints,
-        room: Floats | None,
+        self, model: ClusterModel, resources: NodeResources, promised: Ints, nodes: Ints
     ) -> None:
         """Prepare.
 
@@ -83,11 +43,8 @@ class Refusals:
             resources: of all nodes, as they stand.
             promised: row by secondary, column by primary: memory kept free for it.
             nodes: the candidates.
-            room: shape (2, all nodes): memory and disk below which what has no mirror has to
-                stay, so that nodes can still be emptied; None if they need not be.
         """
         self._model, self._nodes = model, nodes
-        self._room = None if room is None else room[:, nodes]
         self._firsts, self._seconds = resources.at(nodes), resources.at(nodes[:, None])
         self._promised = promised[np.ix_(nodes, nodes)]
         group = ints(model.group_of)[nodes]
@@ -104,9 +61,6 @@ class Refusals:
         memory.append((b.memory[:, None] - self._promised).ravel())
         disk = [b.disk, b.next_disk]
         disk += [free - b.least_disk + 1 for free in disk]
-        if self._room is not None:
-            memory.append(self._room[0])
-            disk.append(self._room[1])
         ends = [(one.min.memory_size, one.max.memory_size + 1) for one in bounds]
         self._memory = sorted({*np.concatenate(memory).tolist(), *chain(*ends)})
         self._disk = sorted({*np.concatenate(disk).tolist()})
@@ -133,7 +87,7 @@ class Refusals:
         return memory, disks
 
     def codes(self, demand: Instance) -> Ints:
-        """A ``Failure``, 0 if it fits, per candidate and, if mirrored, second candidate.
+        """The number of a ``Failure``, 0 if it fits, per candidate and, if mirrored, second one.
 
         Of what is no pair it is no failure's.
         """
@@ -158,21 +112,9 @@ class Refusals:
         """What comes of trying one size everywhere."""
         size = self.size_of(demand)
         if size not in self._counts:
-            self._counts[size] = self._counted(demand)
+            counts = np.bincount(self.codes(demand).ravel(), minlength=_NO_PAIR).tolist()
+            self._counts[size] = dict(zip((None, *Failure), counts, strict=False))
         return self._counts[size]
-
-    def _counted(self, demand: Instance) -> Count:
-        codes = self.codes(demand)
-        counts = np.bincount(codes.ravel(), minlength=_NO_PAIR).tolist()
-        refused = failures = {failure: counts[failure] for failure in FAILURES}
-        remains = bool(counts[0])
-        if self._room is not None and not demand.is_mirrored:
-            memory, disk = self._room
-            fits = (codes == 0) & (demand.used_memory < memory)
-            remains = bool((fits & (not demand.is_local or demand.disk < disk)).any())
-        if not remains:
-            failures = refused | {Failure.N1: refused[Failure.N1] + counts[0]}
-        return Count(counts[0], refused, failures, remains)
 
 
 def _below(limits: Sequence[float], amount: int) -> int:

@@ -10,11 +10,11 @@ import numpy as np
 from common.errors import InvalidRequest
 from coordinator.allocator.allocation.emptying import stuck_nodes
 from coordinator.allocator.allocation.redundancy import Redundancy
-from coordinator.allocator.packing.codes import Failure
 from coordinator.allocator.packing.filling import Filled, Filling
 from coordinator.allocator.packing.pairs import PairFill
 from coordinator.allocator.packing.room import NO_LIMIT, room_of_disks, room_of_primaries
 from coordinator.allocator.packing.singles import SingleFill
+from coordinator.allocator.refusal import Failure
 from coordinator.allocator.snapshot import Instance
 
 
@@ -29,9 +29,13 @@ def fill(start: Filling, demand: Instance, limit: int | None) -> Filled:
             "Instances of this size fit without end: give them memory, processors or disk, or"
             " say how many are enough with --max-length."
         )
-    if demand.is_mirrored or start.rules.emptied is None:
-        return _fill_freely(start, demand, limit)
-    return _fill_carefully(start, demand, limit)
+    if not start.refusals.count(demand)[None]:
+        return ended(start, demand)
+    filling = _filled_freely(start, demand, limit)
+    if demand.is_mirrored or _stays_spare(filling):
+        return ended(filling, demand)
+    nodes = [one.nodes for one in filling.placed[len(start.placed) :]]
+    return _fill_carefully(start, demand, limit, nodes)
 
 
 def _has_no_end(start: Filling, demand: Instance) -> bool:
@@ -41,11 +45,8 @@ def _has_no_end(start: Filling, demand: Instance) -> bool:
     return bool((room >= NO_LIMIT).any())
 
 
-def _fill_freely(start: Filling, demand: Instance, limit: int | None) -> Filled:
+def _filled_freely(start: Filling, demand: Instance, limit: int | None) -> Filling:
     """Without a look at whether nodes can still be emptied."""
-    count = start.refusals.count(demand)
-    if not count.places:
-        return Filled(start, count.refused)
     nodes: list[tuple[int, ...]] = []
     places = PairFill(start, demand) if demand.is_mirrored else SingleFill(start, demand)
     while limit is None or len(nodes) < limit:
@@ -53,24 +54,25 @@ def _fill_freely(start: Filling, demand: Instance, limit: int | None) -> Filled:
         if found is None:
             break
         nodes.append(found)
-    filling = start.after(demand, nodes)
-    return Filled(filling, _failures(filling, demand))
+    return start.after(demand, nodes)
 
 
-def _failures(filling: Filling, demand: Instance) -> dict[Failure, int]:
-    return dict(filling.refusals.count(demand).refused)
+def ended(filling: Filling, demand: Instance, in_vain: int = 0) -> Filled:
+    """With why nodes refuse one more; ``in_vain`` of them only for the sake of the others."""
+    count = filling.refusals.count(demand)
+    failures = {failure: count[failure] for failure in Failure}
+    failures[Failure.N1] += in_vain
+    return Filled(filling, failures)
 
 
-def _fill_carefully(start: Filling, demand: Instance, limit: int | None) -> Filled:
-    """Place as many as fit, look then, and go back to where nodes could still be emptied.
+def _fill_carefully(
+    start: Filling, demand: Instance, limit: int | None, nodes: list[tuple[int, ...]]
+) -> Filled:
+    """Go back to where nodes could still be emptied after some of ``nodes`` were taken.
 
     One that takes that away may be refused where it is best, but not elsewhere: from there on it is
     one by one.
     """
-    full = _fill_freely(start, demand, limit)
-    if _stays_spare(full.filling):
-        return full
-    nodes = [one.nodes for one in full.filling.placed[len(start.placed) :]]
     good, bad = 0, len(nodes)
     while bad - good > 1:
         middle = (good + bad) // 2
@@ -100,9 +102,7 @@ def _fill_one_by_one(start: Filling, demand: Instance, limit: int | None) -> Fil
                 break
             in_vain += 1
         if best is None or left == 0:
-            failures = _failures(filling, demand)
-            failures[Failure.N1] += in_vain
-            return Filled(filling, failures)
+            return ended(filling, demand, in_vain)
         filling = filling.after(demand, [(best,)])
         left = None if left is None else left - 1
 
@@ -111,30 +111,19 @@ def _redundancy(filling: Filling, demand: Instance) -> Redundancy | None:
     nodes = filling.rules.emptied
     if nodes is None:
         return None
-    if filling.redundancy is None:
-        everyone = range(filling.start.size)
-        filling.redundancy = Redundancy(filling.model(), everyone, demand, emptied=nodes)
-    return filling.redundancy.of_another(demand)
+    return Redundancy(filling.model(), range(filling.start.size), demand, emptied=nodes)
+
+
+def fits(filling: Filling, demand: Instance) -> bool:
+    """Whether one more fits somewhere; what is mirrored is not held back by rules."""
+    has_place = filling.refusals.count(demand)[None] > 0
+    return has_place and (demand.is_mirrored or keeps_rules(filling, demand))
 
 
 def keeps_rules(filling: Filling, demand: Instance) -> bool:
     """Whether one of the places that let an instance in keeps what the rules ask to be kept."""
-    if demand not in filling.kept:
-        filling.kept[demand] = _keeps_rules(filling, demand, by_score=True)
-    return filling.kept[demand]
-
-
-def might_keep_rules(filling: Filling, demand: Instance) -> bool:
-    """Whether one does if every choice, while nodes are emptied, turns out well.
-
-    If not, none does of any larger instance that all nodes treat alike.
-    """
-    return _keeps_rules(filling, demand, by_score=False)
-
-
-def _keeps_rules(filling: Filling, demand: Instance, *, by_score: bool) -> bool:
     spare = _redundancy(filling, demand)
     if spare is None:
         return True
     places = filling.candidates[np.argwhere(filling.refusals.codes(demand) == 0)]
-    return any(spare.remains(tuple(place), by_score=by_score) for place in places.tolist())
+    return any(spare.remains(tuple(place)) for place in places.tolist())

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.allocator.allocation.emptying import room_left
-from coordinator.allocator.allocation.redundancy import Redundancy
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instances
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.score import Score
 from coordinator.allocator.model.state import State
-from coordinator.allocator.packing.codes import Failure, Refusals
+from coordinator.allocator.packing.codes import Refusals
+from coordinator.allocator.refusal import Failure
 from coordinator.allocator.snapshot import Instance
 
 
@@ -61,8 +60,6 @@ class Filling:
         promised: row by secondary, column by primary: memory kept free for it.
         placed: what came, in order.
         touched: per node, whether anything came.
-        kept: sizes of an instance for which it is known whether the rules let it in.
-        redundancy: the rule that nodes can be emptied, once it was looked at.
     """
 
     def __init__(self, model: ClusterModel, rules: Rules) -> None:
@@ -85,8 +82,6 @@ class Filling:
         )
         self._initial = model, 0
         self._refusals: Refusals | None = None
-        self.kept: dict[Instance, bool] = {}
-        self.redundancy: Redundancy | None = None
 
     def has_candidates(self, *, pair: bool) -> bool:
         """Whether there are nodes to try at all."""
@@ -101,13 +96,7 @@ class Filling:
     def refusals(self) -> Refusals:
         """Why candidates refuse instances as things stand."""
         if self._refusals is None:
-            emptied, room = self.rules.emptied, None
-            if emptied is not None:
-                model = self.model()
-                room = np.array(room_left(model, emptied)).reshape(-1, 2).T
-            self._refusals = Refusals(
-                self.start, self.resources, self.promised, self.candidates, room
-            )
+            self._refusals = Refusals(self.start, self.resources, self.promised, self.candidates)
         return self._refusals
 
     def model(self) -> ClusterModel:
@@ -137,7 +126,6 @@ class Filling:
         other.promised = promised
         other.placed = (*self.placed, *(Placed(demand, one) for one in nodes))
         other.touched = self.touched | (firsts + seconds > 0)
-        other.kept, other.redundancy = {}, None
         other._refusals = None  # noqa: SLF001 -- one of our own
         return other
 

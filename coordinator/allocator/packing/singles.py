@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from coordinator.allocator.arrays import Floats, Ints, ints
-from coordinator.allocator.model.terms import WEIGHTS, Term
+from coordinator.allocator.model.terms import TOLERANCE, WEIGHTS, Term
 from coordinator.allocator.packing.filling import Filling
 from coordinator.allocator.packing.room import room_of_singles
 from coordinator.allocator.packing.standing import RESERVED, Figures
@@ -26,15 +26,19 @@ class SingleFill:
     def from_best(self) -> Iterator[int]:
         """Nodes that can take one more, the best first; among equals the last."""
         open_ones = np.flatnonzero(self._left > 0)
-        if not len(open_ones):
-            return
+        estimates = self._estimates(self._rows[open_ones])
+        if len(open_ones) and self._figures.is_finite:
+            near = np.flatnonzero(estimates <= estimates.min() + TOLERANCE)
+            if len(near) == 1:  # its exact score does not matter
+                yield int(self._nodes[open_ones[near[0]]])
+                open_ones, estimates = np.delete(open_ones, near), np.delete(estimates, near)
         rows = self._rows[open_ones]
 
         def exact(some: list[int]) -> list[float]:
             scores: list[float] = self._figures.single_scores(rows[some]).tolist()
             return scores
 
-        for choice, _ in from_best(self._estimates(rows).tolist(), exact):
+        for choice, _ in from_best(estimates.tolist(), exact):
             yield int(self._nodes[open_ones[choice]])
 
     def place(self) -> tuple[int] | None:

@@ -5,9 +5,6 @@ its nodes by the same each time. Most terms of the score are made of the same fi
 are kept once: a column per distinct one, a row per node that is online.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
 from coordinator.allocator.arithmetic import replaced
@@ -20,23 +17,9 @@ from coordinator.allocator.snapshot import Instance
 RESERVED = 0  # the column of memory that is kept free
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A figure of all nodes: ``amounts / unit / speed``, and how an instance changes amounts."""
-
-    amounts: Floats
-    unit: Floats
-    speed: Floats
-    as_primary: Floats
-    as_secondary: Floats
-
-    @property
-    def parts(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        return self.amounts, self.unit, self.speed, self.as_primary, self.as_secondary
-
-    @property
-    def key(self) -> bytes:
-        return b"".join(part.tobytes() for part in self.parts)
+# A figure of all nodes, ``amounts / unit / speed``; then how an instance changes the amounts as
+# primary, and as secondary.
+_Column = tuple[Floats, Floats, Floats, Floats, Floats]
 
 
 class Figures:
@@ -58,11 +41,12 @@ class Figures:
         self.terms = {Term.RESERVED_MEM_CV: RESERVED}
         known: dict[bytes, int] = {}
         for term, column in _columns(a, demand).items():
-            self.terms[term] = known.setdefault(column.key, len(columns))
+            key = b"".join(part.tobytes() for part in column)
+            self.terms[term] = known.setdefault(key, len(columns))
             if self.terms[term] == len(columns):
                 columns.append(column)
-        tables = zip(*(column.parts for column in columns), strict=True)
-        self._amounts, self._unit, self._speed, self._first, self._second = map(_table, tables)
+        tables = np.ascontiguousarray(np.array(columns).transpose(1, 2, 0))
+        self._amounts, self._unit, self._speed, self._first, self._second = tables
         self.weights = np.zeros(len(columns))
         for term, at in self.terms.items():
             self.weights[at] += WEIGHTS[term]
@@ -175,13 +159,9 @@ class Figures:
         return total
 
 
-def _table(columns: Sequence[Floats]) -> Floats:
-    return np.ascontiguousarray(np.stack(columns, axis=1))
-
-
 def _reserved(a: NodeResources) -> _Column:
     none, ones = np.zeros(len(a.memory)), np.ones(len(a.memory))
-    return _Column(a.reserved.astype(np.float64), a.total_memory, ones, none, none)
+    return a.reserved.astype(np.float64), a.total_memory, ones, none, none
 
 
 def _columns(a: NodeResources, demand: Instance) -> dict[Term, _Column]:
@@ -192,11 +172,11 @@ def _columns(a: NodeResources, demand: Instance) -> dict[Term, _Column]:
     spindles = demand.disk_spindles or 0
 
     def column(amounts: Ints, unit: Floats, first: float, second: Floats = none) -> _Column:
-        return _Column(amounts.astype(np.float64), unit, ones, ones * first, second)
+        return amounts.astype(np.float64), unit, ones, ones * first, second
 
     def processors(cpus: Ints) -> _Column:
         added = ones * demand.used_vcpus
-        return _Column(cpus.astype(np.float64), a.total_cpus, a.speed, added, none)
+        return cpus.astype(np.float64), a.total_cpus, a.speed, added, none
 
     def storage(free: Ints, free_spindles: Ints) -> _Column:
         nothing = a.disk_unit == 0  # of nothing all is free
@@ -204,10 +184,10 @@ def _columns(a: NodeResources, demand: Instance) -> dict[Term, _Column]:
         taken = np.where(a.exclusive, -float(spindles), -float(disk))
         taken = np.where(nothing, 0.0, taken)
         unit = np.where(nothing, 1.0, a.disk_unit)
-        return _Column(np.where(nothing, 1.0, amounts), unit, ones, taken, taken)
+        return np.where(nothing, 1.0, amounts), unit, ones, taken, taken
 
     def spread(used: Ints) -> _Column:
-        return _Column(used.astype(np.float64), a.spindle_limit, ones, use, use)
+        return used.astype(np.float64), a.spindle_limit, ones, use, use
 
     load = demand.load
     found = {

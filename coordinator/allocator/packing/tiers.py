@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from common.record import replace
-from coordinator.allocator.packing.codes import Failure
-from coordinator.allocator.packing.fill import fill, keeps_rules, might_keep_rules
+from coordinator.allocator.packing.fill import ended, fill, fits, keeps_rules
 from coordinator.allocator.packing.filling import Filled, Filling, Placed
+from coordinator.allocator.refusal import Failure
 from coordinator.allocator.snapshot import Instance
 
 _MEMORY_STEP = 64  # MiB
@@ -14,7 +14,7 @@ _DISK_STEP = 256
 
 _Try = tuple[Instance, Filled, int | None]  # a size, what came of it, and what is left of the limit
 # By sizes that were refused, and why: how many steps smaller in this they fit.
-_Ways = dict[tuple[object, ...], int | None]
+_Ways = dict[tuple[Instance, Failure], int | None]
 
 
 def fill_in_tiers(start: Filling, demand: Instance, limit: int | None) -> Filled:
@@ -52,10 +52,11 @@ def _next_fitting(tried: list[_Try], demand: Instance) -> Instance | None:
     by way of it.
     """
     filling, smaller = tried[-1][1].filling, demand
-    while not (count := filling.refusals.count(smaller)).remains:
-        worst = _worst(count.failures)
+    while not fits(filling, smaller):
+        result = ended(filling, smaller, in_vain=filling.refusals.count(smaller)[None])
+        worst = _worst(result.failures)
         last = _last_alike(filling, smaller, worst)
-        tried.append((last, Filled(filling, count.failures), None))
+        tried.append((last, result, None))
         following = shrunk(last, worst)
         if following is None:
             return None
@@ -102,21 +103,12 @@ def _shrunk_enough(
     As with hspace it is not shrunk to the very least. What is found is added to ``ways``: larger
     sizes that were refused for the same shrink through this one.
     """
-    smaller = shrunk(demand, failure)
-    steps = None
+    smaller, steps = shrunk(demand, failure), None
     if smaller is not None:
-        known = _way(filling, smaller, failure)
+        known = (smaller, failure)
         steps = ways[known] if known in ways else _steps(filling, smaller, failure)
-    found = ways[_way(filling, demand, failure)] = None if steps is None else steps + 1
+    found = ways[demand, failure] = None if steps is None else steps + 1
     return None if found is None else shrunk(demand, failure, found)
-
-
-def _way(filling: Filling, demand: Instance, failure: Failure) -> tuple[object, ...]:
-    """What is equal for sizes that become one that fits by the same number of steps."""
-    if _has_own_way(filling, demand):
-        return demand, failure
-    amount = demand.disk if failure is Failure.DISK else demand.memory
-    return filling.refusals.size_of(demand), amount, failure
 
 
 def _has_own_way(filling: Filling, demand: Instance) -> bool:
@@ -126,32 +118,16 @@ def _has_own_way(filling: Filling, demand: Instance) -> bool:
 
 def _steps(filling: Filling, demand: Instance, failure: Failure) -> int | None:
     """How many steps make it fit, as long as this failure is what stops it; None if none do."""
-    steps, might = 0, None  # the sizes of which is known that even the largest might fit
+    steps = 0
     while (one := shrunk(demand, failure, steps)) and shrunk(one, failure):
-        count, size = filling.refusals.count(one), filling.refusals.size_of(one)
-        if count.remains and keeps_rules(filling, one):
+        count = filling.refusals.count(one)
+        if count[None] and keeps_rules(filling, one):
             return steps
-        if not count.failures[failure]:
+        if not count[failure]:
             return None
-        more = _steps_alike(filling, one, failure)
-        if count.remains and _has_own_way(filling, one):
-            more = 1 if size == might else _steps_refused(filling, one, failure, more)
-            might = size if more == 1 else None
-        steps += more
+        is_alone = count[None] and _has_own_way(filling, one)
+        steps += 1 if is_alone else _steps_alike(filling, one, failure)
     return None
-
-
-def _steps_refused(filling: Filling, demand: Instance, failure: Failure, most: int) -> int:
-    """After how many steps, ``most`` at most, an instance might fit whose places break rules.
-
-    What is larger than one that cannot fit does not either, so few sizes have to be tried.
-    """
-    refused, steps = 1, 2
-    while steps <= most and (one := shrunk(demand, failure, steps - 1)):
-        if might_keep_rules(filling, one):
-            break
-        refused, steps = steps, 2 * steps
-    return refused
 
 
 def _steps_alike(filling: Filling, demand: Instance, failure: Failure) -> int:

@@ -1,6 +1,5 @@
 """Nodes that cannot be emptied: by arithmetic, by counting, and tried out, all the same."""
 
-from itertools import product
 from random import Random
 
 import numpy as np
@@ -8,9 +7,6 @@ import pytest
 
 from common.record import replace
 from coordinator.allocator.allocation.emptying import (
-    lost_nodes,
-    outlook_of,
-    room_left,
     stuck_nodes,
 )
 from coordinator.allocator.allocation.evacuation import can_evacuate
@@ -87,7 +83,7 @@ def test_a_spindle_taken_without_disks_may_be_what_a_mirror_needs() -> None:
         redundancy = Redundancy(model, range(2), demand)
         simulated = all(redundancy._simulate(node, (1,), range(2)) for node in range(2))
         assert redundancy.remains((1,)) is simulated is remains
-        assert redundancy.of_another(replace(demand, disk_spindles=0)).remains((1,))
+        assert Redundancy(model, range(2), replace(demand, disk_spindles=0)).remains((1,))
 
 
 def test_what_is_made_anew_has_to_tell_its_spindles_where_storage_is_exclusive() -> None:
@@ -118,23 +114,3 @@ def test_what_counting_tells_is_what_trying_shows(seed: int) -> None:
         residents = residents_of(model, node)
         fits = can_evacuate(State(model), node, residents, group)
         assert fits is (node not in told), f"node {node}"
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_what_takes_all_the_room_that_is_left_keeps_a_node_from_being_emptied(seed: int) -> None:
-    """And by counting alone, nothing else does."""
-    rng = Random(seed)
-    taste = replace(Taste.random(rng), tight=False)
-    model = ClusterModel(parse_cluster(random_text(rng, taste)))
-    everyone = range(model.size)
-    some = [node for node in everyone if rng.random() < 0.8]
-    rooms = room_left(model, some)
-    hopeless = bool(lost_nodes(model, some, outlook_of(model, some)))
-    for node, (memory, disk) in enumerate(rooms):
-        for takes, needs in product((memory - 1, memory), (disk - 1, disk)):
-            size = [int(min(max(amount, 1), 1 << 40)) for amount in (takes, needs)]
-            demand = replace(GUEST, name="new", template="plain", memory=size[0], disk=size[1])
-            redundancy = Redundancy(model, everyone, demand, emptied=some)
-            stays = size[0] < memory and size[1] < disk
-            lost = hopeless or bool(redundancy._outlook([node], [node])[0])
-            assert (lost or not redundancy.may_run_on(node)) is not stays

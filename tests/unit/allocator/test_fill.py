@@ -16,11 +16,12 @@ from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.packing import tiers
-from coordinator.allocator.packing.codes import Count, Failure, Refusals
-from coordinator.allocator.packing.fill import fill, keeps_rules, might_keep_rules
+from coordinator.allocator.packing.codes import Count, Refusals
+from coordinator.allocator.packing.fill import fill
 from coordinator.allocator.packing.filling import Filling, Rules
 from coordinator.allocator.packing.tiers import fill_in_tiers, runs_of
 from coordinator.allocator.policy import Bounds, Spec
+from coordinator.allocator.refusal import Failure
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Instance, Snapshot
 from tests.unit.allocator.clusters import OURS, Taste, random_snapshot
@@ -187,22 +188,3 @@ def test_sizes_between_the_same_limits_are_refused_alike_and_tried_once(seed: in
         asked = filling.refusals._asked
         assert (asked(smaller) == asked(larger)).all()
         assert (asked(smaller) == filling.refusals.codes(larger)).all()
-
-
-def test_what_no_choice_makes_fit_is_refused_at_every_larger_size_that_nodes_treat_alike() -> None:
-    never, sometimes = 0, 0
-    for seed in (1, 3, 5):
-        rng, filling = start(seed)
-        template = rng.choice((DiskTemplate.PLAIN, DiskTemplate.DISKLESS))
-        demand = replace(wanted(rng, template), memory=MiB(9000))
-        everyone = range(filling.start.size)
-        filling = fill(Filling(filling.start, Rules(emptied=everyone)), demand, None).filling
-        for memory in range(200, 9000, 1100):
-            larger = replace(demand, memory=MiB(memory))
-            smaller = replace(larger, memory=MiB(memory - filling.refusals.spare(larger)[0]))
-            never += not might_keep_rules(filling, smaller)
-            sometimes += keeps_rules(filling, larger)
-            assert might_keep_rules(filling, larger) or not keeps_rules(filling, larger)
-            assert might_keep_rules(filling, smaller) or not keeps_rules(filling, larger)
-    assert never > 2
-    assert sometimes > 2
