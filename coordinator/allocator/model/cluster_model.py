@@ -8,9 +8,9 @@ from functools import cached_property, lru_cache
 
 from coordinator.allocator.model.evacuation_load import EvacuationLoad
 from coordinator.allocator.model.figures import figures_of_row
-from coordinator.allocator.model.initial import initial_rows, missing_memory, sums
+from coordinator.allocator.model.initial import initial_rows, missing_memory
 from coordinator.allocator.model.peers import Peers
-from coordinator.allocator.model.resources import Loads, arrays_of, demand_columns, rows_of
+from coordinator.allocator.model.resources import arrays_of, demand_columns, rows_of
 from coordinator.allocator.policy import check_policy
 from coordinator.allocator.snapshot import NOWHERE
 from coordinator.allocator.tags import TagRules
@@ -41,6 +41,7 @@ class ClusterModel:
         demands: what the instances ask, as lists.
         primary_of, secondary_of: where they are.
         real: whether they are there already.
+        nodes, least_disk: the columns of nodes, and the share of their disk that has to stay free.
         tags: of each instance.
         names, index: of nodes, and which node has a name.
         arrivals: instances that have moved since, by index; the last one last.
@@ -55,7 +56,7 @@ class ClusterModel:
         nodes, instances = snapshot.columns
         self.snapshot = snapshot
         self.rules = TagRules.of(snapshot.tags + snapshot.more_tags)
-        self._nodes, self._least_disk = nodes, least_disk
+        self.nodes, self.least_disk = nodes, least_disk
         self.size = len(nodes.names)
         self.names: Sequence[NodeName] = nodes.names  # type: ignore[assignment] # as read
         self.index = {name: node for node, name in enumerate(self.names)}
@@ -96,13 +97,13 @@ class ClusterModel:
     def evacuation_load(self) -> EvacuationLoad:
         """What would have to leave each node."""
         is_picky = {self.group_of[node] for node in range(self.size) if self.exclusive[node]}
-        return EvacuationLoad.of(
-            self.demands,
-            self.primary_of,
+        empty = EvacuationLoad(
             forbidden=self._nodes_with_forbidden(is_picky),
             tied=self.tied,
             picky=[group in is_picky for group in self.group_of],
         )
+        columns = self.primary_of, *EvacuationLoad.counted(self.demands)
+        return empty.followed_by(zip(*columns, strict=True))
 
     def _nodes_with_forbidden(self, is_picky: set[int]) -> list[bool]:
         """Per node: whether one of its instances has to be made anew, and the policy forbids it."""
@@ -128,32 +129,15 @@ class ClusterModel:
     @cached_property
     def peers(self) -> Peers:
         """Pairs of nodes with mirrored instances, forthcoming ones left out."""
-        return Peers.of(self.size, self.demands, self.primary_of, self.secondary_of)
+        columns = self.primary_of, self.secondary_of, *Peers.counted(self.demands)
+        return Peers(self.size).followed_by(zip(*columns, strict=True))
 
     @cached_property
     def rows(self) -> list[NodeResources]:
         """The resources of each node at the start, as Python's numbers."""
         if "resources" in vars(self):
             return rows_of(self.resources)
-        policies = [group.policy for group in self.snapshot.groups]
-        location = [
-            score * count for score, count in zip(self.location_scores, self.real, strict=True)
-        ]
-        rows = initial_rows(
-            self._nodes,
-            self.demands,
-            self.primary_of,
-            self.secondary_of,
-            [(policy.vcpu_ratio, policy.spindle_ratio) for policy in policies],
-            least_disk=self._least_disk,
-            reserved=[max(held.values(), default=0) for held in self.peers.held],
-            conflicts=self._conflicts(),
-            location=sums(self.size, location, self.primary_of),
-        )
-        if self.snapshot.cpu_loads is not None:
-            for row, load in zip(rows, self.snapshot.cpu_loads, strict=True):
-                row.load = Loads((load, *row.load[1:]))
-        return rows
+        return initial_rows(self)
 
     @cached_property
     def resources(self) -> NodeResources:
@@ -188,7 +172,9 @@ class ClusterModel:
                     found[tag][node] += 1
         return found
 
-    def _conflicts(self) -> list[int]:
+    @property
+    def conflicts(self) -> list[int]:
+        """Per node: exclusion tags held more often than once, counted above one."""
         conflicts = [0] * self.size
         for counts in self.holders.values():
             for node, count in counts.items():
@@ -198,7 +184,7 @@ class ClusterModel:
     @cached_property
     def location_tags(self) -> tuple[frozenset[str], ...]:
         """Per node."""
-        return tuple(self.rules.location_tags(tags) for tags in self._nodes.tags)
+        return tuple(self.rules.location_tags(tags) for tags in self.nodes.tags)
 
     @cached_property
     def has_locations(self) -> bool:
@@ -269,7 +255,7 @@ class ClusterModel:
 
     def may_migrate(self, source: int, targets: Iterable[int]) -> list[bool]:
         """Per target: whether it accepts every migration tag of the source."""
-        tags = self._nodes.tags
+        tags = self.nodes.tags
         required = self.rules.migration_tags(tags[source])
         return [
             not required or required <= self.rules.accepted_tags(tags[target]) for target in targets
@@ -280,7 +266,7 @@ class ClusterModel:
         """Per node: whether migration tags restrict where its instances may go."""
         if not self.rules.migration:
             return [False] * self.size
-        return [bool(self.rules.migration_tags(tags)) for tags in self._nodes.tags]
+        return [bool(self.rules.migration_tags(tags)) for tags in self.nodes.tags]
 
 
 _DERIVED = (

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from copy import copy
 
+from common.record import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from coordinator.allocator.model.resources import Demands
 
@@ -41,31 +44,10 @@ class EvacuationLoad:
         self.anew = [False] * size
         self.forbidden, self.tied, self.picky = forbidden, tied, picky
 
-    @classmethod
-    def of(
-        cls,
-        demands: Demands,
-        primary: Sequence[int],
-        *,
-        forbidden: Sequence[bool],
-        tied: Sequence[bool],
-        picky: Sequence[bool],
-    ) -> EvacuationLoad:
-        """What instances make of it.
-
-        ``demands`` are lists; forthcoming instances do not count. ``primary`` is the node of each.
-        """
-        columns = (
-            primary, demands.count, demands.memory, demands.disk, demands.mirrored, demands.local,
-            demands.anew,
-        )  # fmt: skip
-        return cls(forbidden, tied, picky).followed_by(zip(*columns, strict=True))
-
     def followed_by(self, more: Iterable[tuple[int, ...]]) -> EvacuationLoad:
-        """The same with more instances.
+        """The same with more instances; forthcoming ones do not count.
 
-        Of each ``more`` is told its node, and of its demands count, memory, disk, whether it is
-        mirrored, whether its disks are local and whether it has to be made anew.
+        Of each ``more`` is told its node, and then what ``counted`` returns of its demands.
         """
         loaded = copy(self)
         loaded.memory, loaded.largest = [*self.memory], [*self.largest]
@@ -84,8 +66,13 @@ class EvacuationLoad:
 
     def with_instance(self, row: Demands, nodes: Iterable[int]) -> EvacuationLoad:
         """The same with one more instance, given as a row, on each of ``nodes``."""
-        asked = row.count, row.memory, row.disk, row.mirrored, row.local, row.anew
-        return self.followed_by((node, *asked) for node in nodes)
+        return self.followed_by((node, *self.counted(row)) for node in nodes)
+
+    @staticmethod
+    def counted(demands: Demands) -> tuple[Any, ...]:
+        """What counts of a row of demands, or of lists of them."""
+        of = demands
+        return of.count, of.memory, of.disk, of.mirrored, of.local, of.anew
 
     def judge(
         self,
@@ -142,7 +129,7 @@ class EvacuationLoad:
         return False
 
 
-class Outlook:
+class Outlook(Record):
     """What counting tells of nodes; those named in neither list can be emptied for sure.
 
     Attributes:
@@ -150,10 +137,8 @@ class Outlook:
         doubtful: those of which it does not tell, rising.
     """
 
-    __slots__ = ("doubtful", "lost")
-
-    def __init__(self, lost: list[int], doubtful: list[int]) -> None:
-        self.lost, self.doubtful = lost, doubtful
+    lost: list[int]
+    doubtful: list[int]
 
 
 def _part(room: int, total: int) -> float:

@@ -16,6 +16,7 @@ from coordinator.allocator.snapshot import NOWHERE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from coordinator.allocator.model.resources import Demands
     from coordinator.allocator.snapshot import NodeColumns
@@ -25,17 +26,12 @@ _LARGEST = (1 << 63) - 1  # hail's numbers have 64 bits, as those of arrays
 
 def missing_memory(nodes: NodeColumns, demands: Demands, primary: Sequence[int]) -> list[int]:
     """Per node: memory that nothing accounts for, in MiB."""
-    free = zip(_recorded(nodes, demands, primary), nodes.free_memory, strict=True)
-    return [recorded - measured for recorded, measured in free]
-
-
-def _recorded(nodes: NodeColumns, demands: Demands, primary: Sequence[int]) -> list[int]:
     used = sums(len(nodes.names), demands.memory, primary)
     totals = [int(total) for total in nodes.total_memory]
     if any(abs(total) > _LARGEST for total in totals):
         raise OverflowError("a node's memory does not fit 64 bits")
-    each = zip(totals, nodes.own_memory, used, strict=True)
-    return [total - own - taken for total, own, taken in each]
+    each = zip(totals, nodes.own_memory, used, nodes.free_memory, strict=True)
+    return [total - own - taken - measured for total, own, taken, measured in each]
 
 
 def sums(size: int, amounts: Sequence[int], *homes: Sequence[int]) -> list[int]:
@@ -47,34 +43,11 @@ def sums(size: int, amounts: Sequence[int], *homes: Sequence[int]) -> list[int]:
     return found[:size]
 
 
-def initial_rows(
-    nodes: NodeColumns,
-    demands: Demands,
-    primary: Sequence[int],
-    secondary: Sequence[int],
-    ratios: Sequence[tuple[float, float]],
-    *,
-    least_disk: float,
-    reserved: Sequence[int],
-    conflicts: Sequence[int],
-    location: Sequence[int],
-) -> list[NodeResources]:
-    """The resources of each node.
-
-    Args:
-        nodes: the nodes.
-        demands: what instances ask.
-        primary: where they are.
-        secondary: the other node, or ``NOWHERE``.
-        ratios: per group: virtual processors to real ones, spindle use to spindles.
-        least_disk: share of a node's disk that has to stay free.
-        reserved: what each node keeps free for its peers.
-        conflicts: as of ``NodeResources``.
-        location: likewise.
-    """
-    size, usable = len(nodes.names), nodes.usable
-
-    memory = _recorded(nodes, demands, primary)
+def initial_rows(model: Any) -> list[NodeResources]:
+    """The resources of each node of ``model``, a ``ClusterModel``."""
+    nodes, demands, size = model.nodes, model.demands, model.size
+    primary, secondary = model.primary_of, model.secondary_of
+    reserved = [max(held.values(), default=0) for held in model.peers.held]
     cpus = sums(size, demands.cpus, primary)
     spindles = sums(size, demands.spindles, primary, secondary)
     next_cpus, next_spindles = cpus, spindles
@@ -90,25 +63,21 @@ def initial_rows(
         loads = [Loads((one, one, one + other, one)) for one, other in here]
     else:
         loads = _loads(size, demands, primary, secondary)
+    if model.snapshot.cpu_loads is not None:
+        both = zip(model.snapshot.cpu_loads, loads, strict=True)
+        loads = [Loads((cpu, *load[1:])) for cpu, load in both]
+    scores = [score * count for score, count in zip(model.location_scores, model.real, strict=True)]
+    conflicts, location = model.conflicts, sums(size, scores, primary)
     later = _next_spindles(nodes, demands, primary, secondary)
+    fixed = _fixed(nodes, model)
     rows = []
     for at in range(size):
-        exclusive, group, own_cpus = nodes.exclusive[at], nodes.group[at], nodes.own_cpus[at]
-        cpu_ratio, spindle_ratio = ratios[group]
+        exclusive, own_cpus = nodes.exclusive[at], nodes.own_cpus[at]
         measured, disk = nodes.free_memory[at], nodes.free_disk[at]
-        total_disk, all_spindles = float(nodes.total_disk[at]), float(nodes.spindles[at])
         rows.append(
             NodeResources(
-                float(nodes.total_memory[at]),
-                all_spindles if exclusive else total_disk,
-                float(nodes.total_cpus[at]),
-                float(nodes.speed[at]),
-                cpu_ratio,
-                spindle_ratio * all_spindles,
-                floor(least_disk * total_disk) if isfinite(total_disk) else 0,
-                exclusive,
-                not usable[at],
-                min(memory[at], measured),
+                *fixed[at],
+                measured + min(0, model.missing[at]),
                 reserved[at],
                 measured < reserved[at],
                 disk,
@@ -128,6 +97,27 @@ def initial_rows(
             )
         )
     return rows
+
+
+def _fixed(nodes: NodeColumns, model: Any) -> list[tuple[float, ...]]:
+    """The figures of each node that never change."""
+    policies, usable = [each.policy for each in model.snapshot.groups], nodes.usable
+    found: list[tuple[float, ...]] = []
+    for at, group in enumerate(nodes.group):
+        disk, spindles = float(nodes.total_disk[at]), float(nodes.spindles[at])
+        exclusive, policy = nodes.exclusive[at], policies[group]
+        found.append((
+            float(nodes.total_memory[at]),
+            spindles if exclusive else disk,
+            float(nodes.total_cpus[at]),
+            float(nodes.speed[at]),
+            policy.vcpu_ratio,
+            policy.spindle_ratio * spindles,
+            floor(model.least_disk * disk) if isfinite(disk) else 0,
+            exclusive,
+            not usable[at],
+        ))  # fmt: skip
+    return found
 
 
 def _less(later: Sequence[int], now: Sequence[int]) -> list[int]:

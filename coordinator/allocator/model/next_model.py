@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from common.record import replace
+from coordinator.allocator.model.evacuation_load import EvacuationLoad
+from coordinator.allocator.model.peers import Peers
 from coordinator.allocator.model.resources import Demands, asked
 from coordinator.allocator.model.state import State
 from coordinator.allocator.rows import Rows
@@ -61,12 +63,9 @@ def with_instances(
             *([*old, *new] for old, new in zip(model.demands.figures, columns, strict=True))
         ),
         tags=[*model.tags, *(demand.tags for demand, _ in placed)],
-        peers=model.peers.followed_by(
-            (*home, row.count, row.needed, row.memory, row.disk_spindles) for row, home in ends
-        ),
+        peers=model.peers.followed_by((*home, *Peers.counted(row)) for row, home in ends),
         evacuation_load=model.evacuation_load.followed_by(
-            (home[0], row.count, row.memory, row.disk, row.mirrored, row.local, row.anew)
-            for row, home in ends
+            (home[0], *EvacuationLoad.counted(row)) for row, home in ends
         ),
         **derived,
     )

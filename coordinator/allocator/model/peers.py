@@ -8,7 +8,8 @@ from coordinator.allocator.model.resources import UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from coordinator.allocator.model.resources import Demands
 
@@ -23,34 +24,22 @@ class Peers:
         unknown: those with an instance that does not say what spindles it takes.
     """
 
-    def __init__(
-        self,
-        size: int,
-        promised: dict[tuple[int, int], int],
-        arriving: dict[tuple[int, int], int],
-        unknown: set[tuple[int, int]],
-    ) -> None:
+    def __init__(self, size: int) -> None:
+        """No pairs of ``size`` nodes."""
         self._size = size
-        self.promised: Mapping[tuple[int, int], int] = promised
-        self.arriving: Mapping[tuple[int, int], int] = arriving
-        self.unknown: frozenset[tuple[int, int]] = frozenset(unknown)
+        self.promised: Mapping[tuple[int, int], int] = {}
+        self.arriving: Mapping[tuple[int, int], int] = {}
+        self.unknown: frozenset[tuple[int, int]] = frozenset()
 
-    @classmethod
-    def of(
-        cls, size: int, demands: Demands, primary: Sequence[int], secondary: Sequence[int]
-    ) -> Peers:
-        """Those of ``size`` nodes by the instances on them, whose demands are lists."""
-        columns = (
-            primary, secondary, demands.count, demands.needed, demands.memory,
-            demands.disk_spindles,
-        )  # fmt: skip
-        return cls(size, {}, {}, set()).followed_by(zip(*columns, strict=True))
+    @staticmethod
+    def counted(demands: Demands) -> tuple[Any, ...]:
+        """What counts of a row of demands, or of lists of them."""
+        return demands.count, demands.needed, demands.memory, demands.disk_spindles
 
     def followed_by(self, more: Iterable[tuple[int, ...]]) -> Peers:
         """The same with more instances; forthcoming ones are left out.
 
-        Of each ``more`` is told primary, secondary, and of its demands count, needed and used
-        memory, and spindles.
+        Each of ``more`` is primary, secondary, and then what is ``counted`` of its demands.
         """
         promised, arriving, unknown = {**self.promised}, {**self.arriving}, {*self.unknown}
         for primary, secondary, count, needed, memory, spindles in more:
@@ -60,7 +49,9 @@ class Peers:
                 arriving[pair] = arriving.get(pair, 0) + memory
                 if spindles == UNKNOWN:
                     unknown.add(pair)
-        return Peers(self._size, promised, arriving, unknown)
+        after = Peers(self._size)
+        after.promised, after.arriving, after.unknown = promised, arriving, frozenset(unknown)
+        return after
 
     @cached_property
     def held(self) -> list[dict[int, int]]:
