@@ -10,10 +10,8 @@ from coordinator.allocator.refusal import Reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
-
-    _Compare = Callable[[int, int], bool]
 
 
 class Spec(Record):
@@ -58,16 +56,35 @@ class InstancePolicy(Record):
     spindle_ratio: float = 32.0
 
 
+QUANTITIES = (
+    (Reason.POLICY_MEMORY, "memory_size", "MiB of memory"),
+    (Reason.POLICY_DISK, "disk_size", "MiB a disk"),
+    (Reason.POLICY_CPU, "cpu_count", "processors"),
+    (Reason.POLICY_SPINDLES, "spindle_use", "spindles"),
+    (Reason.POLICY_DISK_COUNT, "disk_count", "disks"),
+)
+"""What is bounded, in hail's order: how one that is beyond is refused, its field, and its unit."""
+
+
+def asked_amounts(demand: Any, *, exclusive: bool = False) -> tuple[tuple[int | None, ...], ...]:
+    """What ``demand`` asks of each of the quantities; None if it does not tell.
+
+    With ``exclusive`` storage the spindles of the disks count instead of the spindle use.
+    """
+    spindles = demand.disk_spindles if exclusive else demand.spindle_use
+    count = () if demand.template == "diskless" else (len(demand.disks),)
+    return (demand.memory,), demand.disks, (demand.vcpus,), (spindles,), count
+
+
 def check_policy(policy: InstancePolicy, demand: Any, *, exclusive: bool = False) -> Reason:
     """Tell why ``policy`` forbids ``demand``, an ``Instance``; ``Reason.NONE`` if it does not.
 
     One of the alternatives in ``minmax`` has to fit; where none does, the reason is that
-    of the first. No alternatives at all allow everything. With ``exclusive`` storage the
-    spindles of the disks count instead of the spindle use.
+    of the first. No alternatives at all allow everything. ``exclusive`` is as of ``asked_amounts``.
     """
+    amounts = asked_amounts(demand, exclusive=exclusive)
     why = [
-        _beyond(bounds.min, demand, operator.lt, exclusive)
-        or _beyond(bounds.max, demand, operator.gt, exclusive)
+        _beyond(bounds.min, amounts, operator.lt) or _beyond(bounds.max, amounts, operator.gt)
         for bounds in policy.minmax
     ]
     if why and all(why):
@@ -76,17 +93,13 @@ def check_policy(policy: InstancePolicy, demand: Any, *, exclusive: bool = False
     return Reason.NONE if is_known else Reason.POLICY_TEMPLATE
 
 
-def _beyond(bound: Spec, demand: Any, beyond: _Compare, exclusive: bool) -> Reason:
-    """The first quantity that is beyond its bound, in hail's order."""
-    spindles = demand.disk_spindles if exclusive else demand.spindle_use
-    if beyond(demand.memory, bound.memory_size):
-        return Reason.POLICY_MEMORY
-    if any(beyond(size, bound.disk_size) for size in demand.disks):
-        return Reason.POLICY_DISK
-    if beyond(demand.vcpus, bound.cpu_count):
-        return Reason.POLICY_CPU
-    if spindles is None or beyond(spindles, bound.spindle_use):
-        return Reason.POLICY_SPINDLES
-    if demand.template != "diskless" and beyond(len(demand.disks), bound.disk_count):
-        return Reason.POLICY_DISK_COUNT
+def _beyond(
+    bound: Spec, amounts: Sequence[Sequence[int | None]], beyond: Callable[[int, int], bool]
+) -> Reason:
+    """The first quantity that is beyond its bound, or not told."""
+    for (reason, field, _), asked in zip(QUANTITIES, amounts, strict=True):
+        limit = getattr(bound, field)
+        for amount in asked:
+            if amount is None or beyond(amount, limit):
+                return reason
     return Reason.NONE

@@ -48,7 +48,9 @@ class Allocate(Record):
 
 
 class Relocate(Record):
-    """Find another node, in the same group, for an instance on shared storage.
+    """Find another node, in the same group, for an instance.
+
+    That is where one on shared storage runs, or the secondary node of a mirrored one.
 
     Attributes:
         among: only nodes of these names; None for all.
@@ -102,7 +104,6 @@ class Survey(Record):
         groups: each group that was tried, in the cluster's order.
         best: the one to take; None when nothing fits.
         score_before: of all nodes, or of those of the group asked for; lower is better.
-        considered: number of nodes, or pairs, looked at.
         refused: why, per node that could not take part.
         unevacuable: a node that could not be emptied, if one stood in the way.
     """
@@ -110,9 +111,13 @@ class Survey(Record):
     groups: tuple[GroupOutcome, ...]
     best: GroupOutcome | None
     score_before: float
-    considered: int
     refused: Mapping[NodeName, Reason]
     unevacuable: NodeName | None = None
+
+    @property
+    def considered(self) -> int:
+        """Number of nodes, or pairs, looked at."""
+        return sum(one.considered for one in self.groups)
 
     @property
     def choices(self) -> tuple[Choice, ...]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from coordinator.allocator.model.next_model import with_moved
-from coordinator.allocator.model.state import State
-from coordinator.allocator.refusal import REASONS
-from coordinator.allocator.relocation.assignment import (
+from coordinator.allocator.model.assignment import (
     Assignment,
     Refusal,
     fail_over,
     move_to,
     replace_secondary,
 )
+from coordinator.allocator.model.next_model import with_moved
+from coordinator.allocator.model.state import State
+from coordinator.allocator.refusal import REASONS
 from coordinator.allocator.relocation.resettle import new_homes, new_secondaries
 from coordinator.allocator.relocation.resettle_pair import new_pair
 from coordinator.allocator.request import Allocate
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.allocator.relocation.resettle import Targets
+    from coordinator.allocator.model.trials import Trials
     from coordinator.allocator.snapshot import Instance
     from coordinator.iallocator.opcodes import Opcode
     from coordinator.iallocator.requests import ChangeGroup, Evacuate, RelocateOne
@@ -184,7 +184,7 @@ class _Movers:
         state, jobs = self._state.copy(), []
         for step, *target in self._steps(instance, at, mode, targets, scored):
             try:
-                at = step(state, instance, at, *target, force=self._force)
+                at = step(state, at, *target, force=self._force)
             except Refusal as refusal:
                 raise Refused(refusal.reason.hail_name) from refusal
             to = [self._model.names[node] for node in target]
@@ -211,7 +211,7 @@ class _Movers:
         """
 
         def ask(way: Callable[..., T]) -> T:
-            return way(self._state, instance, at, targets, scored, force=self._force)
+            return way(self._state, at, targets, scored, force=self._force)
 
         if instance.traits.is_external:
             if mode is EvacuationMode.SECONDARY:
@@ -238,8 +238,8 @@ class _Movers:
         first: list[_Step] = [(fail_over,)] if found.starts_with_failover else []
         return [*first, (replace_secondary, primary), (fail_over,), (replace_secondary, secondary)]
 
-    def _best(self, found: Targets) -> int:
-        if best := next(found.ranked, None):
+    def _best(self, found: Trials) -> int:
+        if best := next(found.ranked(last_if_nan=True), None):
             return best[0]
         names = [self._model.names[node] for node in found.nodes]
         refused = dict(zip(names, [REASONS[code] for code in found.codes], strict=True))
@@ -250,5 +250,6 @@ class _Movers:
         if index not in self._assignments:
             instance = self.cluster.instances[index]
             location = self._model.location_score(instance, instance.primary, instance.secondary)
-            self._assignments[index] = Assignment(instance.primary, instance.secondary, location)
+            at = Assignment(instance, instance.primary, instance.secondary, location)
+            self._assignments[index] = at
         return self._assignments[index]

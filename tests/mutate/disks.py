@@ -9,7 +9,7 @@ DISKS = (
     Fault(
         "space not looked for", "a disk grows only where there is space on all its nodes",
         "coordinator/operations/placement/growth.py",
-        "        check_free_space(look, node, promise.planned)\n", "        pass\n",
+        "        check_free_space(look, node, planned)\n", "        pass\n",
         (GROWING,),
     ),
     Fault(

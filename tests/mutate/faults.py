@@ -15,6 +15,7 @@ from tests.mutate.operating_systems import OF_OPERATING_SYSTEMS
 from tests.mutate.post_copy import BY_POST_COPY
 from tests.mutate.reservations import RESERVATIONS
 from tests.mutate.rest import REST
+from tests.mutate.slots import OF_SLOTS
 from tests.mutate.tpms import OF_TPMS
 
 POWER_CUTS, DISKS = "tests/sim/test_power_cuts.py", "tests/sim/test_disks.py"
@@ -417,6 +418,7 @@ FAULTS = (
     *CONFD,
     *FILTERS,
     *OF_MACHINES,
+    *OF_SLOTS,
     *OF_TPMS,
     *CLIENTS,
     *RESERVATIONS,

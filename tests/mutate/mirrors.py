@@ -180,7 +180,7 @@ MIRRORS = (
     Fault(
         "added between 8.4 and 9", "no new disk is mirrored between the two",
         "coordinator/operations/placement/growth.py",
-        "    if planned.instance.disk_template.traits.is_mirrored:", "    if False:",
+        "    if for_new and planned.instance.disk_template.traits.is_mirrored:", "    if False:",
         (DISKS,),
     ),
 )  # fmt: skip

@@ -8,7 +8,8 @@ almost all nodes, and only the rest are simulated (see ``evacuation``).
 from __future__ import annotations
 
 from coordinator.allocator.allocation.evacuation import can_evacuate
-from coordinator.allocator.model.state import State, residents_of
+from coordinator.allocator.model.assignment import residents_of
+from coordinator.allocator.model.state import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

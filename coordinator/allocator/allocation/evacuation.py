@@ -1,11 +1,13 @@
 """Whether a node could be emptied: hail's simulation, move by move.
 
-It decides only where counting cannot (see ``capacity``), since it takes one instance after
-the other and each choice depends on the score after the one before.
+It decides only where counting cannot (see ``evacuation_load`` and ``slots``), since it takes one
+instance after the other and each choice depends on the score after the one before.
 """
 
 from __future__ import annotations
 
+from coordinator.allocator.allocation.slots import all_fit
+from coordinator.allocator.model.assignment import Refusal, fail_over
 from coordinator.allocator.model.trials import as_primary
 from coordinator.allocator.snapshot import NOWHERE
 
@@ -13,12 +15,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coordinator.allocator.model.state import Resident, State
+    from coordinator.allocator.model.assignment import Assignment
+    from coordinator.allocator.model.state import State
     from coordinator.allocator.snapshot import Instance
 
 
 def can_evacuate(
-    state: State, node: int, residents: list[Resident], scored: Sequence[int] | None
+    state: State, node: int, residents: list[Assignment], scored: Sequence[int]
 ) -> bool:
     """Empty ``node`` within its group, soft limits aside; spoils ``state``.
 
@@ -30,41 +33,35 @@ def can_evacuate(
         state: the cluster as it stands.
         node: the node to empty.
         residents: its primaries, in the order in which hail takes them.
-        scored: the nodes whose score chooses where instances are made anew; None to choose
-            nothing: where there is a choice, it is taken to turn out well.
+        scored: the nodes whose score chooses where instances are made anew.
     """
     model = state.model
     in_group = model.groups[model.group_of[node]]
     targets = [each for each in in_group if each != node]
 
     mirrored = [r for r in residents if r.demand.is_mirrored and r.secondary != NOWHERE]
-    if not all(_fail_over(state, resident) for resident in mirrored):
-        return False
     moved = [r for r in residents if r.demand.traits.leaves_as_it_is]
-    near = None if scored is None else in_group
-    if not all(_move(state, resident, targets, near) for resident in moved):
-        return False
     anew = [r for r in residents if r.demand.is_made_anew]
+    told = all_fit(state, [r.demand for r in (*moved, *anew)], node, targets, after=mirrored)
+    if told is False:
+        return False
+    try:
+        for resident in mirrored:
+            fail_over(state, resident, force=True)
+    except Refusal:
+        return False
+    if told:
+        return True
+    if not all(_move(state, resident, targets, in_group) for resident in moved):
+        return False
     return all(
         _put_on_best(state, resident.demand, targets, scored, is_move=False)
         for resident in sorted(anew, key=lambda r: -r.demand.memory)
     )
 
 
-def _fail_over(state: State, resident: Resident) -> bool:
-    demand, node, target = resident.demand, resident.primary, resident.secondary
-    if not state.model.may_migrate(node, [target])[0]:
-        return False
-    state.take_secondary(demand, target, node)
-    if state.put_primary(demand, target, resident.location):
-        return False
-    state.take_primary(demand, node, resident.location)
-    offline = not state.model.usable[node]
-    return not state.put_secondary(demand, node, target, ignore_disk=offline)
-
-
 def _move(
-    state: State, resident: Resident, targets: Sequence[int], in_group: Sequence[int] | None
+    state: State, resident: Assignment, targets: Sequence[int], in_group: Sequence[int]
 ) -> bool:
     node = resident.primary
     state.take_primary(resident.demand, node, resident.location)
@@ -77,25 +74,21 @@ def _put_on_best(
     state: State,
     demand: Instance,
     targets: Sequence[int],
-    scored: Sequence[int] | None,
+    scored: Sequence[int],
     *,
     is_move: bool,
 ) -> bool:
     """Put an instance on the last of the targets that are best, soft limits aside."""
-    model, scope = state.model, state.scope(targets if scored is None else scored)
+    model, scope = state.model, state.scope(scored)
     if not is_move:  # policies forbid what is new only
         codes = zip(targets, model.forbidden(demand, targets), strict=True)
         targets = [target for target, code in codes if not code]
-    location = model.unmet_locations(demand, targets)
-    trials = as_primary(state, scope, targets, demand, location=location, force=True)
+    trials = as_primary(state, scope, targets, demand, force=True)
     left = [target for target, code in zip(targets, trials.codes, strict=True) if not code]
     if not left:
         return False
     best = left[0]
-    if len(left) > 1 and scored is None:
-        return True
     if len(left) > 1:
-        crowding = state.crowding(demand, scope, targets)
-        best, _ = next(trials.ranked(scope, crowding, last_if_nan=is_move))
-    state.put_primary(demand, best, location[targets.index(best)])
+        best, _ = next(trials.ranked(last_if_nan=is_move))
+    state.put_primary(demand, best, model.location_score(demand, best))
     return True

@@ -38,12 +38,10 @@ class Pairs:
         *,
         force: bool = False,
     ) -> None:
-        model = state.model
         self.nodes = candidates
         self._position = {node: at for at, node in enumerate(candidates)}
-        location = model.unmet_locations(demand, candidates)
-        first = as_primary(state, scope, candidates, demand, location=location, force=force)
-        first.refuse(model.forbidden(demand, candidates))
+        first = as_primary(state, scope, candidates, demand, force=force)
+        first.refuse(state.model.forbidden(demand, candidates))
         second = as_secondary(state, scope, candidates, demand)
         self.primary_codes, self.secondary_codes = first.codes, second.codes
         pairs = TwoNodes(state, scope, demand, first, second)
@@ -86,16 +84,12 @@ class Pairs:
         firsts: Collection[int],
         seconds: Collection[int],
         forbidden: Collection[tuple[int, int]] = (),
-    ) -> AllowedPairs | None:
-        """Some of the pairs, given by nodes; None if these are all."""
+    ) -> AllowedPairs:
+        """Some of the pairs, given by nodes."""
         here = self._position
         rows = [here[node] for node in firsts if node in here]
         columns = [here[node] for node in seconds if node in here]
         pairs = [(here[one], here[two]) for one, two in forbidden if one in here and two in here]
-        possible = sum(not code for code in self.primary_codes)
-        is_all = sum(not self.primary_codes[at] for at in rows) == possible
-        if is_all and len(columns) == len(here) and not pairs:
-            return None
         return AllowedPairs(len(here), rows, columns, pairs)
 
     def from_best(self, allowed: AllowedPairs | None) -> Iterator[tuple[tuple[int, int], float]]:

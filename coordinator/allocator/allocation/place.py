@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from types import MappingProxyType
 
-from common.errors import NoCapacity
 from common.model.allocation_policy import AllocationPolicy
 from coordinator.allocator.allocation.search import Search
-from coordinator.allocator.allocation.why_not import why_not
+from coordinator.allocator.allocation.why_not import no_capacity
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import GroupOutcome, Survey
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def place(
-    model: ClusterModel, request: Allocate, missing: Mapping[NodeName, Miss] | None = None
+    model: ClusterModel, request: Allocate, missing: Mapping[NodeName, Miss] = MappingProxyType({})
 ) -> Survey:
     """Choose the nodes for a new instance, as hail does.
 
@@ -35,7 +34,16 @@ def place(
     """
     found = survey(model, request)
     if found.best is None:
-        raise _no_capacity(model, request, found, missing or {})
+        is_unsafe = Reason.REDUNDANCY in found.refused.values()
+        which = "No two nodes" if request.pair else "No node"
+        raise no_capacity(
+            f"{which} can take instance {request.instance.name}",
+            model,
+            request.instance,
+            found.refused,
+            unevacuable=found.unevacuable if is_unsafe else None,
+            missing=missing,
+        )
     return found
 
 
@@ -59,7 +67,6 @@ def survey(model: ClusterModel, request: Allocate) -> Survey:
         groups=outcomes,
         best=_best_group(outcomes, request),
         score_before=search.score_before,
-        considered=sum(one.considered for one in outcomes),
         refused=refused,
         unevacuable=search.culprit,
     )
@@ -80,7 +87,7 @@ def _is_closed(outcome: GroupOutcome, request: Allocate) -> bool:
 def _best_group(outcomes: tuple[GroupOutcome, ...], request: Allocate) -> GroupOutcome | None:
     """Preferred groups before last resorts, then the lowest score, then the last group."""
     usable = [one for one in outcomes if one.choices and not _is_closed(one, request)]
-    if any(math.isnan(one.choices[0].score) for one in usable):
+    if any(one.choices[0].score != one.choices[0].score for one in usable):
         usable.reverse()  # what is no number has no order; hail then ends up with the first
     return min(
         reversed(usable),
@@ -90,22 +97,3 @@ def _best_group(outcomes: tuple[GroupOutcome, ...], request: Allocate) -> GroupO
         ),
         default=None,
     )
-
-
-def _no_capacity(
-    model: ClusterModel, request: Allocate, found: Survey, missing: Mapping[NodeName, Miss]
-) -> NoCapacity:
-    is_unsafe = Reason.REDUNDANCY in found.refused.values()
-    culprit = found.unevacuable if is_unsafe else None
-    detail: dict[str, object] = {} if culprit is None else {"unevacuable": culprit}
-    refused = {name: reason.name.lower() for name, reason in found.refused.items()}
-    which = "No two nodes" if request.pair else "No node"
-    sentence = why_not(
-        f"{which} can take instance {request.instance.name}",
-        model,
-        request.instance,
-        found.refused,
-        unevacuable=culprit,
-        missing=missing,
-    )
-    return NoCapacity(sentence, refused=refused, **detail)

@@ -11,8 +11,9 @@ from itertools import chain
 
 from coordinator.allocator.allocation.emptying import lost_nodes, most_arriving, outlook_of
 from coordinator.allocator.allocation.evacuation import can_evacuate
+from coordinator.allocator.model.assignment import Assignment, residents_of
 from coordinator.allocator.model.resources import UNKNOWN, asked
-from coordinator.allocator.model.state import Resident, State, residents_of
+from coordinator.allocator.model.state import State
 from coordinator.allocator.snapshot import NOWHERE
 
 TYPE_CHECKING = False
@@ -115,12 +116,8 @@ class Redundancy:
                 forbidden.update((node, other) for other, may_migrate in allowed if not may_migrate)
         return forbidden
 
-    def holds(self, nodes: tuple[int, ...], *, by_score: bool = True) -> bool:
-        """Whether each node's unmirrored instances find room with the instance on ``nodes``.
-
-        Without ``by_score``, whether they might: where they have a choice, it turns out well. If
-        not even that holds, it does not with a larger instance either.
-        """
+    def holds(self, nodes: tuple[int, ...]) -> bool:
+        """Whether each node's unmirrored instances find room with the instance on ``nodes``."""
         if self.is_assured:
             return True
         lost, doubtful = self._outlook(nodes[:1], nodes)
@@ -129,16 +126,13 @@ class Redundancy:
             return False
         # Where one place leaves a node stuck, the next one mostly does the same: it is tried first.
         for node in sorted(doubtful, key=lambda node: node != self.culprit):
-            if not self._simulate(node, nodes, self._scored if by_score else None):
+            if not self._simulate(node, nodes):
                 self.culprit = node
                 return False
         return True
 
-    def remains(self, nodes: tuple[int, ...], *, by_score: bool = True) -> bool:
-        """Whether every node could be emptied with the instance on ``nodes``, primary first.
-
-        See ``holds``.
-        """
+    def remains(self, nodes: tuple[int, ...]) -> bool:
+        """Whether every node could be emptied with the instance on ``nodes``, primary first."""
         if self.is_hopeless:
             return False
         is_pair = len(nodes) > 1
@@ -146,7 +140,7 @@ class Redundancy:
             self.may_run_on(nodes[0])
             and not (is_pair and not self.may_have_copy(nodes[1]))
             and not (is_pair and nodes in self.forbidden_pairs)
-            and self.holds(nodes, by_score=by_score)
+            and self.holds(nodes)
         )
 
     def stays(self, state: State, nodes: tuple[int, ...]) -> bool:
@@ -155,10 +149,8 @@ class Redundancy:
         ``state`` is the cluster as it stands, from which an instance that is there already was
         taken.
         """
-        demand = self._demand
         after = state.copy()
-        after.put_primary(demand, nodes[0], self._model.location_score(demand, *nodes))
-        after.put_secondary(demand, nodes[1], nodes[0])
+        after.put(self._demand, nodes)
         return all(
             can_evacuate(
                 after.copy(), node, residents_of(self._model, node, self._resides), self._scored
@@ -166,27 +158,22 @@ class Redundancy:
             for node in self._emptied
         )
 
-    def _simulate(self, node: int, placed: tuple[int, ...], scored: Sequence[int] | None) -> bool:
+    def _simulate(self, node: int, placed: tuple[int, ...]) -> bool:
         """Put the instance where it is to go, then empty ``node``; see ``can_evacuate``."""
-        state, demand = State(self._model), self._demand
-        location = self._model.location_score(demand, *placed)
-        state.put_primary(demand, placed[0], location)
-        secondary = placed[1] if len(placed) > 1 else NOWHERE
-        if secondary != NOWHERE:
-            state.put_secondary(demand, secondary, placed[0])
+        state = State(self._model)
+        state.put(self._demand, placed)
         residents = residents_of(self._model, node)
-        if node == placed[0] and not demand.forthcoming:
-            residents = [self._placed(placed, location), *residents]
-        return can_evacuate(state, node, residents, scored)
+        if node == placed[0] and not self._demand.forthcoming:
+            residents = [self._resident(placed), *residents]
+        return can_evacuate(state, node, residents, self._scored)
 
-    def _placed(self, nodes: tuple[int, ...], location: int) -> Resident:
-        if self._resides is None:
-            secondary = nodes[1] if len(nodes) > 1 else NOWHERE
-            return Resident(self._demand, nodes[0], secondary, location)
-        primary = self._model.primary_of[self._resides]
-        secondary = self._model.secondary_of[self._resides]
-        location = self._model.location_score(self._demand, primary, secondary)
-        return Resident(self._demand, primary, secondary, location)
+    def _resident(self, nodes: tuple[int, ...]) -> Assignment:
+        model, demand, index = self._model, self._demand, self._resides
+        primary, secondary, *_ = *nodes, NOWHERE
+        if index is not None:
+            primary, secondary = model.primary_of[index], model.secondary_of[index]
+        location = model.location_score(demand, primary, secondary)
+        return Assignment(demand, primary, secondary, location)
 
     @cached_property
     def _without_spindles(self) -> set[int]:

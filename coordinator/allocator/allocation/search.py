@@ -114,23 +114,15 @@ class Search:
     def _singles(
         self, candidates: Sequence[int], reasons: dict[int, Reason]
     ) -> tuple[tuple[Choice, ...], _Count]:
-        model, demand, state, scope = self._model, self._demand, self._state, self._scope
-        trials = as_primary(
-            state,
-            scope,
-            candidates,
-            demand,
-            location=model.unmet_locations(demand, candidates),
-            force=self._request.ignore_soft_limits,
-        )
-        trials.refuse(model.forbidden(demand, candidates))
+        demand, force = self._demand, self._request.ignore_soft_limits
+        trials = as_primary(self._state, self._scope, candidates, demand, force=force)
+        trials.refuse(self._model.forbidden(demand, candidates))
         codes = trials.codes
         choices: list[Choice] = []
         if self._request.check_redundancy and self._redundancy.is_hopeless:
             codes = [code or Reason.REDUNDANCY for code in codes]
         else:
-            ranked = trials.ranked(scope, state.crowding(demand, scope, candidates))
-            choices, rejected = self._choose(((node,), score) for node, score in ranked)
+            choices, rejected = self._choose(((node,), score) for node, score in trials.ranked())
             refused = {nodes[0] for nodes in rejected}
             pairs = zip(candidates, codes, strict=True)
             codes = [Reason.REDUNDANCY if node in refused else code for node, code in pairs]

@@ -105,7 +105,7 @@ class TwoNodes:
         self.columns = [at for at, code in enumerate(second.codes) if not code]
         self.special = dict(zip(promised, special.codes, strict=True))
         self.special_figures = special.figures
-        self.crowding = state.crowding(demand, scope, nodes)
+        self.crowding = first.crowding
         self.locations = None
         if model.has_locations and not demand.forthcoming:
             self.locations = [model.location_tags[node] for node in nodes]

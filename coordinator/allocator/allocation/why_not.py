@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from common.errors import NoCapacity
 from common.record import Record
-from coordinator.allocator.policy import check_policy
+from coordinator.allocator.policy import QUANTITIES, asked_amounts, check_policy
 from coordinator.allocator.refusal import Reason, in_words, tally
 
 TYPE_CHECKING = False
@@ -14,19 +15,11 @@ if TYPE_CHECKING:
 
     from common.names import NodeName
     from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.allocator.policy import Bounds, InstancePolicy
+    from coordinator.allocator.policy import InstancePolicy
     from coordinator.allocator.snapshot import Instance
 
 
-_POLICY = {
-    Reason.POLICY_MEMORY: ("memory_size", "MiB of memory"),
-    Reason.POLICY_DISK: ("disk_size", "MiB a disk"),
-    Reason.POLICY_CPU: ("cpu_count", "processors"),
-    Reason.POLICY_SPINDLES: ("spindle_use", "spindles"),
-    Reason.POLICY_DISK_COUNT: ("disk_count", "disks"),
-    Reason.POLICY_TEMPLATE: ("", ""),
-}
-"""What a policy bounds: its field, and the unit."""
+_POLICY = frozenset((*(reason for reason, *_ in QUANTITIES), Reason.POLICY_TEMPLATE))
 
 
 class Miss(Record):
@@ -47,7 +40,7 @@ class Miss(Record):
         return (self.needed - self.there) / max(1.0, self.needed)
 
 
-def why_not(
+def no_capacity(
     subject: str,
     model: ClusterModel,
     demand: Instance,
@@ -55,8 +48,10 @@ def why_not(
     *,
     unevacuable: NodeName | None = None,
     missing: Mapping[NodeName, Miss] = MappingProxyType({}),
-) -> str:
-    """Say why nothing fits.
+) -> NoCapacity:
+    """Return the error that says why nothing fits.
+
+    Its detail is ``refused``, the reason by node, and ``unevacuable`` if there is one.
 
     Args:
         subject: what the sentence begins with: "No node can take instance web1".
@@ -86,7 +81,11 @@ def why_not(
         del left[name]
     if left or not clauses:
         clauses.append(in_words(tally(left.values())))
-    return f"{subject}: {'; '.join(clauses)}."
+    return NoCapacity(
+        f"{subject}: {'; '.join(clauses)}.",
+        refused={name: reason.name.lower() for name, reason in refused.items()},
+        **({} if unevacuable is None else {"unevacuable": unevacuable}),
+    )
 
 
 def _forbidding(
@@ -143,24 +142,10 @@ def bounds_in_words(policy: InstancePolicy, demand: Instance, reason: Reason) ->
     """Say what a policy allows, and what was asked for instead: a predicate."""
     if reason is Reason.POLICY_TEMPLATE:
         return f"allows {', '.join(policy.disk_templates)}, not {demand.template}"
-    allowed = " or ".join(_range(bounds, reason) for bounds in policy.minmax)
-    return f"allows {allowed}, not {_asked(demand, reason)}"
-
-
-def _range(bounds: Bounds, reason: Reason) -> str:
-    field, what = _POLICY[reason]
-    return f"{getattr(bounds.min, field)} to {getattr(bounds.max, field)} {what}"
-
-
-def _asked(demand: Instance, reason: Reason) -> str:
-    match reason:
-        case Reason.POLICY_MEMORY:
-            return str(demand.memory)
-        case Reason.POLICY_DISK:
-            return ", ".join(map(str, demand.disks))
-        case Reason.POLICY_CPU:
-            return str(demand.vcpus)
-        case Reason.POLICY_SPINDLES:
-            return str(demand.spindle_use)
-        case _:
-            return str(len(demand.disks))
+    rows = zip(QUANTITIES, asked_amounts(demand), strict=True)
+    ((field, what, amounts),) = [(*row[1:], asked) for row, asked in rows if row[0] is reason]
+    ranges = (
+        f"{getattr(bounds.min, field)} to {getattr(bounds.max, field)} {what}"
+        for bounds in policy.minmax
+    )
+    return f"allows {' or '.join(ranges)}, not {', '.join(map(str, amounts))}"

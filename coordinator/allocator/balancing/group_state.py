@@ -115,8 +115,7 @@ class GroupState:
         ``moved`` are instances that have moved, in that order, as indices in the snapshot.
         """
         resources = self.model.resources.copy()
-        for name in NodeResources.names:
-            getattr(resources, name)[..., self.nodes] = getattr(self.resources, name)
+        resources.put(self.nodes, self.resources)
         where = {index: at for at, index in enumerate(self.instances.tolist())}
         last = {index: turn for turn, index in enumerate(moved)}
         homes = {index: self.homes(where[index]) for index in sorted(last, key=last.__getitem__)}
@@ -206,7 +205,7 @@ class GroupState:
         """Make the only candidate of ``outcome``, a move of instance ``one``, true."""
         home, mirror = int(self.primary[one]), int(self.secondary[one])
         for node, resources in zip(outcome.nodes[:, 0].tolist(), outcome.resources, strict=True):
-            self.resources.put_row(node, resources.row(0))
+            self.resources.put(node, resources.row(0))
         primary, secondary = int(outcome.primary[0]), int(outcome.secondary[0])
         needed = int(self.demands.needed[one])
         if self.demands.count[one] and mirror >= 0:

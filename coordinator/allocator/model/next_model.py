@@ -25,10 +25,7 @@ def with_instance(model: ClusterModel, demand: Instance, nodes: tuple[int, ...])
     measured counts at the start only.
     """
     state = State(model)
-    location = model.location_score(demand, *nodes)
-    state.put_primary(demand, nodes[0], location)
-    if len(nodes) > 1:
-        state.put_secondary(demand, nodes[1], nodes[0])
+    state.put(demand, nodes)
     return with_instances(
         model,
         [(demand, nodes)],

@@ -216,10 +216,10 @@ class NodeResources(_Figures):
         vars(other).update(columns)
         return other
 
-    def put_row(self, node: int, row: NodeResources) -> None:
-        """Overwrite one element of the arrays by a row."""
+    def put(self, nodes: Any, others: NodeResources) -> None:
+        """Overwrite one element of the arrays by a row, or some by those of others."""
         for name in NodeResources.names:
-            getattr(self, name)[..., node] = getattr(row, name)
+            getattr(self, name)[..., nodes] = getattr(others, name)
 
 
 def demand_arrays(columns: Demands) -> Demands:

@@ -11,7 +11,6 @@ from coordinator.allocator.model import shift
 from coordinator.allocator.model.figures import figures_of_row
 from coordinator.allocator.model.resources import asked
 from coordinator.allocator.model.row_score import RowScore
-from coordinator.allocator.model.terms import merge_crowds
 from coordinator.allocator.refusal import Reason
 
 TYPE_CHECKING = False
@@ -37,19 +36,9 @@ def expect_pairs(instances: int, nodes: int) -> None:
         import numpy as np  # noqa: F401 -- from now on ``State.scope`` prefers arrays
 
 
-class Resident:
-    """A real instance on its primary node.
-
-    Attributes:
-        location: its part of the location score; a failover leaves it as it was.
-        primary: the node, unless the instance is thought to be elsewhere at the same time.
-    """
-
-    __slots__ = ("demand", "location", "primary", "secondary")
-
-    def __init__(self, demand: Instance, primary: int, secondary: int, location: int) -> None:
-        self.demand, self.primary = demand, primary
-        self.secondary, self.location = secondary, location
+def standing_of(model: ClusterModel, nodes: Sequence[int]) -> RowScore:
+    """How balanced some nodes are."""
+    return State(model).scope(nodes).standing
 
 
 class Scope:
@@ -118,7 +107,7 @@ class State:
         found = self.model.resources.at(nodes)
         for position, node in enumerate(nodes.tolist()) if self._changed else ():
             if node in self._changed:
-                found.put_row(position, self._changed[node])
+                found.put(position, self._changed[node])
         return found
 
     def row(self, node: int) -> NodeResources:
@@ -162,12 +151,11 @@ class State:
 
     def crowds_of(self, nodes: Sequence[int]) -> Counter[tuple[str, str]]:
         """Primaries counted by (location tag, exclusion tag) over those that are online."""
-        members = frozenset(nodes) if self.crowds else frozenset[int]()
-        return merge_crowds(
-            crowd
-            for node, crowd in self.crowds.items()
-            if self.model.usable[node] and node in members
-        )
+        found: Counter[tuple[str, str]] = Counter()
+        for node in nodes if self.crowds else ():
+            if self.model.usable[node]:
+                found.update(self.crowds.get(node, ()))
+        return found
 
     def clashes(self, demand: Instance, nodes: Sequence[int]) -> list[int]:
         """How many exclusion tags of the instance are taken, per node."""
@@ -210,7 +198,7 @@ class State:
 
         With ``force``, as by default, the soft limits do not count.
         """
-        clashes = self.taken_tags(demand, node)
+        (clashes,) = self.clashes(demand, [node])
         code, after = shift.add_primary(
             self.row(node), asked(demand), clashes=clashes, location=location, force=force
         )
@@ -219,10 +207,11 @@ class State:
             self._count_tags(demand, node, +1)
         return Reason(code)
 
-    def taken_tags(self, demand: Instance, node: int) -> int:
-        """How many exclusion tags of the instance are taken on a node."""
-        tags = self.model.rules.exclusion_tags(demand.tags)
-        return sum(tag in self.holders and self.holders[tag][node] > 0 for tag in tags)
+    def put(self, demand: Instance, nodes: Sequence[int]) -> None:
+        """Have an instance on ``nodes``, primary first, whatever the soft limits."""
+        self.put_primary(demand, nodes[0], self.model.location_score(demand, *nodes))
+        if len(nodes) > 1:
+            self.put_secondary(demand, nodes[1], nodes[0])
 
     def take_primary(self, demand: Instance, node: int, location: int) -> None:
         self._count_tags(demand, node, -1)
@@ -283,22 +272,3 @@ class State:
                 crowd[key] += change
                 if not crowd[key]:
                     del crowd[key]
-
-
-def residents_of(model: ClusterModel, node: int, latest: int | None = None) -> list[Resident]:
-    """The real primaries of a node, the newest first, as hail keeps them.
-
-    ``latest`` is the index of an instance that was taken off and put back, which makes it the
-    newest.
-    """
-    there = model.residents[node][::-1]
-    for index in (*model.arrivals, latest):
-        if index in there:
-            there.remove(index)
-            there.insert(0, index)
-    residents = []
-    for index in there:
-        demand, secondary = model.snapshot.instances[index], model.secondary_of[index]
-        location = model.location_score(demand, node, secondary)
-        residents.append(Resident(demand, node, secondary, location))
-    return residents

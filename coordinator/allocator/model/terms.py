@@ -7,12 +7,7 @@ order throughout, so that equal situations get equal scores here exactly when th
 
 from __future__ import annotations
 
-from collections import Counter
 from enum import Enum, IntEnum
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 class Term(IntEnum):
@@ -63,11 +58,3 @@ TOLERANCE = 1e-6
 
 An error of 1e-15 in a variance, which rounding makes, is one of 3e-8 in its root.
 """
-
-
-def merge_crowds(crowds: Iterable[Mapping[tuple[str, str], int]]) -> Counter[tuple[str, str]]:
-    """Primaries counted by (location tag, exclusion tag) over several nodes."""
-    merged: Counter[tuple[str, str]] = Counter()
-    for crowd in crowds:
-        merged.update(crowd)
-    return merged

@@ -35,10 +35,14 @@ class Trials:
         codes: ``Reason`` of each.
         figures: of each with the instance; of meaning only to the score of the same scope, and
             where the node was not refused.
+        crowding: what the instance adds on each to the count of crowded locations.
     """
 
-    def __init__(self, nodes: Sequence[int], codes: list[int], make: Callable[[], Any]) -> None:
-        self.nodes, self.codes, self._make = nodes, codes, make
+    def __init__(
+        self, scope: Scope, nodes: Sequence[int], codes: list[int], make: Callable[[], Any]
+    ) -> None:
+        self._scope, self.nodes, self.codes, self._make = scope, nodes, codes, make
+        self.crowding = [0] * len(nodes)
 
     @cached_property
     def figures(self) -> Any:
@@ -49,18 +53,16 @@ class Trials:
         """Refuse nodes for reasons that go before their own."""
         self.codes = [first or own for first, own in zip(codes, self.codes, strict=True)]
 
-    def ranked(
-        self, scope: Scope, crowding: Sequence[int], *, last_if_nan: bool = False
-    ) -> Iterator[tuple[int, float]]:
+    def ranked(self, *, last_if_nan: bool = False) -> Iterator[tuple[int, float]]:
         """Yield (node, score) of those not refused, the best first; ties: the last node.
 
-        ``crowding`` is what the instance adds on each node to the count of crowded locations;
         ``last_if_nan`` is as of ``from_best``.
         """
         choices = [at for at, code in enumerate(self.codes) if not code]
         by_node = self.figures if isinstance(self.figures, list) else self.figures.T
-        changes = [[(scope.place.get(self.nodes[at], -1), by_node[at])] for at in choices]
-        more, standing = [crowding[at] for at in choices], scope.standing
+        place, standing = self._scope.place, self._scope.standing
+        changes = [[(place.get(self.nodes[at], -1), by_node[at])] for at in choices]
+        more = [self.crowding[at] for at in choices]
 
         def exact(some: list[int]) -> list[float]:
             return standing.afresh([changes[at] for at in some], [more[at] for at in some])
@@ -71,25 +73,21 @@ class Trials:
 
 
 def as_primary(
-    state: State,
-    scope: Scope,
-    nodes: Sequence[int],
-    demand: Instance,
-    *,
-    location: Sequence[int],
-    force: bool,
+    state: State, scope: Scope, nodes: Sequence[int], demand: Instance, *, force: bool
 ) -> Trials:
     """Run an instance on each node.
 
-    Nodes are rising indices, those that are scored among them. ``location`` is what the instance
-    adds to each node's location score; ``force`` allows everything but using more memory or disk
-    than there is.
+    Nodes are rising indices, those that are scored among them. ``force`` allows everything but
+    using more memory or disk than there is.
     """
 
     def run(one: NodeResources, asks: Demands, clash: Any, place: Any) -> tuple[Any, NodeResources]:
         return shift.add_primary(one, asks, clashes=clash, location=place, force=force)
 
-    return on_each(state, scope, nodes, demand, run, state.clashes(demand, nodes), location)
+    amounts = state.clashes(demand, nodes), state.model.unmet_locations(demand, nodes)
+    trials = on_each(state, scope, nodes, demand, run, *amounts)
+    trials.crowding = state.crowding(demand, scope, nodes)
+    return trials
 
 
 def as_secondary(
@@ -136,10 +134,10 @@ def on_each(
         found = [
             change(state.row(node), asks, *own) for node, *own in zip(nodes, *amounts, strict=True)
         ]
-        rows = [row for _, row in found]
-        return Trials(nodes, [code for code, _ in found], lambda: [*map(figures_of_row, rows)])
+        codes, rows = [code for code, _ in found], [row for _, row in found]
+        return Trials(scope, nodes, codes, lambda: [*map(figures_of_row, rows)])
     import numpy as np
 
     columns = (np.array(column, dtype=np.int64) for column in amounts)
-    codes, after = change(state.at(np.array(nodes, dtype=np.int64)), asked_arrays(demand), *columns)
-    return Trials(nodes, codes.tolist(), lambda: figures(after))
+    found, after = change(state.at(np.array(nodes, dtype=np.int64)), asked_arrays(demand), *columns)
+    return Trials(scope, nodes, found.tolist(), lambda: figures(after))

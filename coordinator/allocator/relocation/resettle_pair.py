@@ -6,18 +6,21 @@ be refused; the pair that leaves the scored nodes balanced best wins, the last a
 
 from __future__ import annotations
 
+from common.record import Record
 from coordinator.allocator.allocation.pair_scores import PairScores
 from coordinator.allocator.allocation.two_nodes import TwoNodes
+from coordinator.allocator.model.assignment import Refusal, fail_over
 from coordinator.allocator.model.shift import add_primary, change_primary
 from coordinator.allocator.model.trials import as_secondary, on_each
 from coordinator.allocator.refusal import REASONS, Reason
-from coordinator.allocator.relocation.assignment import Assignment, Refusal, fail_over
+from coordinator.allocator.relocation.resettle import new_secondaries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from coordinator.allocator.model.assignment import Assignment
     from coordinator.allocator.model.resources import Demands, NodeResources
     from coordinator.allocator.model.state import State
     from coordinator.allocator.model.trials import Trials
@@ -29,7 +32,7 @@ SECOND_FAILOVER = "Failing over to new primary"
 SECOND_COPY = "Changing secondary to final secondary"
 
 
-class PairFound:
+class PairFound(Record):
     """The outcome.
 
     Attributes:
@@ -39,46 +42,33 @@ class PairFound:
             was no pair to try.
     """
 
-    __slots__ = ("pair", "reason", "starts_with_failover", "step")
-
-    def __init__(
-        self,
-        pair: tuple[int, int] | None,
-        starts_with_failover: bool,
-        step: str = "",
-        reason: Reason = Reason.NONE,
-    ) -> None:
-        self.pair, self.starts_with_failover = pair, starts_with_failover
-        self.step, self.reason = step, reason
+    pair: tuple[int, int] | None
+    starts_with_failover: bool
+    step: str = ""
+    reason: Reason = Reason.NONE
 
 
 def new_pair(
-    state: State,
-    demand: Instance,
-    assignment: Assignment,
-    targets: Sequence[int],
-    scored: Sequence[int],
-    *,
-    force: bool,
+    state: State, at: Assignment, targets: Sequence[int], scored: Sequence[int], *, force: bool
 ) -> PairFound:
     """Choose both nodes among ``targets`` (rising, without the present ones)."""
-    model = state.model
-    fails_over = not model.usable[assignment.primary]
+    model, demand = state.model, at.demand
+    fails_over = not model.usable[at.primary]
     size = len(targets)
     if size < 2:
         return PairFound(None, fails_over)
     work = state.copy()
     if fails_over:
         try:
-            assignment = fail_over(work, demand, assignment, force=force)
+            at = fail_over(work, at, force=force)
         except Refusal as refusal:
             return PairFound(None, fails_over, FAILOVER, refusal.reason)
-    first = _FirstSteps(work, demand, assignment, targets, scored, force=force)
+    first = _FirstSteps(work, at, targets, scored, force=force)
 
     # By now both old nodes are free of it; what remains is the last copy, from each new
     # primary to each other target.
     work, scope = first.emptied, first.scope
-    force = force or not model.usable[assignment.primary]
+    force = force or not model.usable[at.primary]
     second = as_secondary(work, scope, targets, demand, force=force)
     pairs = TwoNodes(work, scope, demand, first.run, second, force=force)
     codes = pairs.special
@@ -112,33 +102,19 @@ class _FirstSteps:
     def __init__(
         self,
         state: State,
-        demand: Instance,
-        assignment: Assignment,
+        at: Assignment,
         targets: Sequence[int],
         scored: Sequence[int],
         *,
         force: bool,
     ) -> None:
-        model, primary = state.model, assignment.primary
+        model, demand, primary = state.model, at.demand, at.primary
         self.emptied = state.copy()
         self.steps = [FIRST_COPY] * len(targets)
-        self.emptied.take_secondary(demand, assignment.secondary, primary)
-        self.emptied.take_primary(demand, primary, assignment.location)
-        # Its primary is looked at again in passing.
-        refused = self.emptied.put_primary(demand, primary, assignment.location)
-        if not refused:
-            self.emptied.take_primary(demand, primary, assignment.location)
+        self.emptied.take_secondary(demand, at.secondary, primary)
+        self.emptied.take_primary(demand, primary, at.location)
         self.scope = self.emptied.scope(scored)
-        copies = as_secondary(
-            state,
-            self.scope,
-            targets,
-            demand,
-            promised=state.promised(targets, primary),
-            force=force or not model.usable[assignment.secondary],
-        )
-        codes = [code or int(refused) for code in copies.codes]
-
+        codes = new_secondaries(state, at, targets, scored, force=force).codes
         is_offline = not model.usable[primary]
         force = force or is_offline
         allowed = model.may_migrate(primary, targets)
@@ -153,11 +129,11 @@ class _FirstSteps:
             ignore_disk=is_offline,
         )
         stages = zip(codes, allowed, self.run.codes, back.codes, strict=True)
-        for at, (first, may_migrate, runs, comes_back) in enumerate(stages):
+        for turn, (first, may_migrate, runs, comes_back) in enumerate(stages):
             migration = 0 if may_migrate else int(Reason.MIGRATION)
-            self.run.codes[at] = first or migration or runs or comes_back
-            if self.run.codes[at] and not first:
-                self.steps[at] = SECOND_FAILOVER
+            self.run.codes[turn] = first or migration or runs or comes_back
+            if self.run.codes[turn] and not first:
+                self.steps[turn] = SECOND_FAILOVER
 
     def _settle(
         self, state: State, demand: Instance, targets: Sequence[int], *, force: bool
@@ -175,4 +151,6 @@ class _FirstSteps:
 
         clashes = self.emptied.clashes(demand, targets)
         location = state.model.unmet_locations(demand, targets)
-        return on_each(state, self.scope, targets, demand, settle, clashes, location)
+        trials = on_each(state, self.scope, targets, demand, settle, clashes, location)
+        trials.crowding = self.emptied.crowding(demand, self.scope, targets)
+        return trials

@@ -10,7 +10,7 @@ from coordinator.disks.holding import Handover, none, sole
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.kept import find_problems, plan_snapshots, with_snapshots
-from coordinator.operations.placement.growth import take_space
+from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.steps.copies import Side
 
@@ -43,7 +43,7 @@ async def still_disks(
         )
     kept = with_snapshots(instance, config.disks_of(instance), specs, "export", cluster.now())
     try:
-        await take_space(cluster, PlannedInstance(instance, kept), [home])
+        await take_space(cluster, promise_of_space(PlannedInstance(instance, kept)), [home])
     except NoCapacity as error:
         if not may_stop:
             raise

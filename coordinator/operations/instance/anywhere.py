@@ -19,9 +19,9 @@ from coordinator.disks.holding import Handover, none, optional, sole, standby
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.replacing import delete_old
 from coordinator.operations.instance.second_copy import check_target_good
+from coordinator.operations.placement.growth import promise_of_secondary, take_space
 from coordinator.operations.placement.numbers import free_devices
 from coordinator.operations.placement.promises import PlannedInstance, Promise
-from coordinator.operations.placement.secondary import take_secondary
 from coordinator.operations.specs import disk_spec
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.disks import create_disk, hold
@@ -104,7 +104,7 @@ async def plan_pairing(
     before = config.disks_of(instance)
     (old,) = (config.nodes[n] for n in config.nodes_of(instance) if n != base.uuid)
     check_no_snapshots(instance, before, "given up", on=old)
-    await take_secondary(cluster, instance, before, target)
+    await take_space(cluster, promise_of_secondary(instance, before, target), [target])
     nodes, devices = (target.uuid, base.uuid), free_devices(cluster)
     disks = tuple(again_on(disk, nodes, devices, behind=(target.uuid,)) for disk in before)
     moved = replace(instance, primary_node=target.uuid)

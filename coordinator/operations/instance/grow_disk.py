@@ -112,7 +112,7 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
                 f"{instance.name} runs, and sees the new size at its next start: it may "
                 f"only read disk {index}."
             )
-        await take_space(cluster, planned, holders)
+        await take_space(cluster, promise_of_space(planned), holders)
         kind, at = kind_of(instance.disk_template), homes(config, instance, home.ref)
         return GrowPlan(
             instance=instance,

@@ -26,7 +26,7 @@ from coordinator.operations.instance.reserve import reservation_of
 from coordinator.operations.instance.reserved_changes import plan_reserved
 from coordinator.operations.instance.runtime_memory import plan_memory
 from coordinator.operations.placement.fit import check_policy
-from coordinator.operations.placement.growth import promise_of_space, take_space_of_new
+from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.changes import differing
@@ -86,7 +86,7 @@ class ModifyInstance(InstanceChange, kw_only=True):
             plan = plan_disks(cluster, before, after, changes, found, at_once)
             if changes.made:
                 homes = [config.nodes[at.uuid] for at in plan.homes]
-                await take_space_of_new(cluster, planned, homes)
+                await take_space(cluster, promise_of_space(planned), homes, for_new=True)
                 cluster.promise(*promised)
         modification = Modification(
             before=before,

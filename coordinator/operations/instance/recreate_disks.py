@@ -28,7 +28,7 @@ from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.choose import place_new
-from coordinator.operations.placement.growth import promise_of_space, take_space_of_new
+from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.numbers import free_devices
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import guest_spec, present_guest
@@ -136,7 +136,7 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
             indices = tuple(range(len(disks)))
             _check_absent(before, indices, found)
         with another_if_stale(cluster, place) if place else nullcontext():
-            await take_space_of_new(cluster, planned, nodes)
+            await take_space(cluster, promise_of_space(planned), nodes, for_new=True)
         return RecreatePlan(
             nodes=tuple(node.ref for node in nodes),
             indices=indices,

@@ -34,9 +34,9 @@ from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
-from coordinator.operations.placement.choose import place_secondary
+from coordinator.operations.placement.choose import place_elsewhere
+from coordinator.operations.placement.growth import promise_of_secondary
 from coordinator.operations.placement.promises import Promise
-from coordinator.operations.placement.secondary import promise_of_secondary
 from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import check_online
 from coordinator.state.config import Config
@@ -108,7 +108,7 @@ class ReplaceDisks(Operation[Place | None, Replacement], kw_only=True):
         allocators = allocators_for(
             config.cluster, RequestType.RELOCATE, self.iallocator, instead="a node with -n"
         )
-        chosen = await place_secondary(cluster, allocators, instance)
+        chosen = await place_elsewhere(cluster, allocators, instance)
         return place_of(chosen.nodes, chosen.allocator)
 
     async def prepare(self, cluster: Cluster, place: Place | None) -> Replacement:

@@ -17,9 +17,12 @@ from coordinator.disks.mirrors import in_words
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.replacing import ReplacePlan
-from coordinator.operations.placement.growth import take_space_beside
+from coordinator.operations.placement.growth import (
+    promise_of_secondary,
+    take_space,
+    take_space_beside,
+)
 from coordinator.operations.placement.numbers import free_devices
-from coordinator.operations.placement.secondary import take_secondary
 from coordinator.operations.specs import disk_spec, present_guest
 from coordinator.operations.steps.checks import (
     check_online,
@@ -106,7 +109,7 @@ async def plan_new_secondary(
         check_takes_instances(target)
         if target.uuid in (home.uuid, old.uuid):
             raise Conflict(f"{instance.name} has copies of its disks on {target.name} already.")
-        await take_secondary(cluster, instance, disks, target)
+        await take_space(cluster, promise_of_secondary(instance, disks, target), [target])
     warn_of_groups(cluster, instance.name, (home, target))
     devices, nodes = free_devices(cluster), (home.uuid, target.uuid)
     made = tuple(again_on(disk, nodes, devices) for disk in disks)

@@ -15,7 +15,6 @@ from common.noderpc.instances import GuestSpec
 from common.noderpc.mirrors import Mirrors
 from coordinator.disks.holding import Hold, none, optional, standby
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.placement.growth import promise_beside
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.disks import create_disk, hold
@@ -64,7 +63,7 @@ class ReplacePlan(Order, kw_only=True):
     def promise(self) -> Promise:
         """Return what the new copies take of their node."""
         if self.old is None:
-            return promise_beside(self.instance, self.disks, self.target.uuid)
+            return Promise(self.instance.uuid, self.target.uuid, beside=self.disks)
         planned = PlannedInstance(self.instance, self.disks)
         return Promise(self.instance.uuid, self.target.uuid, planned=planned)
 

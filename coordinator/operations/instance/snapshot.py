@@ -89,7 +89,7 @@ class TakeSnapshot(Operation[None, SnapshotPlan], kw_only=True):
                 f"No snapshot of {instance.name} can be taken on {node.name}: {' '.join(problems)}"
             )
         after = with_snapshots(instance, disks, specs, self.name, now)
-        await take_space(cluster, PlannedInstance(instance, after), [node])
+        await take_space(cluster, promise_of_space(PlannedInstance(instance, after)), [node])
         return SnapshotPlan(
             instance=instance, node=node.ref, before=disks, after=after, snapshots=specs, now=now
         )

@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING
 
 from common.errors import NoCapacity
 from common.names import NodeName
+from coordinator.allocator.allocation.why_not import Miss
+from coordinator.allocator.request import Allocate
+from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.placement.space import Shortage, nodes_but, shortages
 
 if TYPE_CHECKING:
-    from coordinator.allocator.allocation.why_not import Miss
     from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.allocator.request import Allocate, Survey
+    from coordinator.allocator.request import Survey
 
 
 def place_here(look: Look, planned: PlannedInstance, *, only: Sequence[NodeName] = ()) -> "Survey":
@@ -53,10 +55,8 @@ def place_by(
     return place(model, request, {} if only else misses(lacking))
 
 
-def misses(lacking: Mapping[NodeName, Shortage]) -> dict[NodeName, "Miss"]:
+def misses(lacking: Mapping[NodeName, Shortage]) -> dict[NodeName, Miss]:
     """Return shortages as the allocator tells of them."""
-    from coordinator.allocator.allocation.why_not import Miss
-
     return {
         name: Miss(max(0, one.free or 0), one.needed, f"MiB left in {one.pool}")
         for name, one in lacking.items()
@@ -65,11 +65,8 @@ def misses(lacking: Mapping[NodeName, Shortage]) -> dict[NodeName, "Miss"]:
 
 def request_for(
     look: Look, planned: PlannedInstance, among: Sequence[NodeName] | frozenset[NodeName] | None
-) -> "Allocate":
+) -> Allocate:
     """Return the question; ``among`` are the only nodes to look at, None for all."""
-    from coordinator.allocator.request import Allocate
-    from coordinator.operations.placement.demands import demand_of
-
     config, wanted = look.config, planned.group
     group = None if wanted is None else config.sorted_groups().index(config.groups[wanted])
     return Allocate(

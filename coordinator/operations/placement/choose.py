@@ -8,22 +8,23 @@ from common.errors import Conflict
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node, NodeRef
-from common.names import InstanceName, NodeName
+from common.names import NodeName
+from coordinator.allocator.request import Relocate, Survey
 from coordinator.iallocator.response import Response, read_nodes
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import AllocatorFailed
 from coordinator.operations.placement.asking import Question, ask, check_usable
-from coordinator.operations.placement.built_in import place_here, request_for
+from coordinator.operations.placement.built_in import misses, place_here, request_for
 from coordinator.operations.placement.fit import promise_of
+from coordinator.operations.placement.growth import promise_of_secondary
 from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.message import ask_for_move, ask_to_place
 from coordinator.operations.placement.promises import PlannedInstance, Promise, naming
-from coordinator.operations.placement.secondary import choose_secondary, promise_of_secondary
-from coordinator.operations.placement.space import Shortage, shortages
+from coordinator.operations.placement.space import Shortage, nodes_but, shortages
 from coordinator.operations.specs import backend
 
 if TYPE_CHECKING:
     from coordinator.allocator.allocation.explain import Part
-    from coordinator.allocator.request import Survey
 
 MOST_PARTS = 3  # of the score, in the log
 
@@ -36,7 +37,6 @@ class Chosen(NamedTuple):
 
 
 _Answer = tuple[Sequence[str], Iterable[str]]  # nodes, and what the curious are told of the choice
-_Request = Callable[[Look], dict[str, Any]]  # what a program is asked
 
 
 async def place_new(
@@ -60,11 +60,6 @@ async def place_new(
         parts = parts_of(model_of(look.snapshot), request, found.nodes)
         return found.nodes, _details(found, parts, shortages(look, planned.disks))
 
-    def request(look: Look) -> dict[str, Any]:
-        from coordinator.operations.placement.message import ask_to_place
-
-        return ask_to_place(look, planned)
-
     def promise(look: Look, nodes: Sequence[Node]) -> Promise:
         for node in nodes:
             if planned.group not in (None, node.group):
@@ -74,7 +69,8 @@ async def place_new(
     cluster.promise(naming(planned))
     template = planned.instance.disk_template
     return await _choose(
-        cluster, allocators, planned.instance, planned.disks, here, request, promise,
+        cluster, allocators, planned.instance, planned.disks, here,
+        lambda look: ask_to_place(look, planned), promise,
         count=template.traits.nodes,
     )  # fmt: skip
 
@@ -82,65 +78,42 @@ async def place_new(
 async def place_elsewhere(
     cluster: Cluster, allocators: Sequence[str], instance: Instance
 ) -> Chosen:
-    """Choose another node for an instance on shared storage.
+    """Choose another node for an instance.
+
+    That is where one on shared storage runs, or the secondary node of a mirrored one, in the group
+    of its primary one.
 
     Raises:
         NoCapacity: no other node can take it.
+        Conflict: it is mirrored, and not on two nodes.
         AllocatorFailed, NotFound: as ``place_new``.
     """
-
-    def here(look: Look) -> _Answer:
-        from coordinator.allocator.relocation.relocate import relocate
-        from coordinator.allocator.request import Relocate
-
-        found = relocate(look.snapshot, Relocate(instance=InstanceName(instance.name)))
-        return found.nodes, _details(found)
-
-    def promise(look: Look, nodes: Sequence[Node]) -> Promise:
-        (node,) = nodes
-        return Promise(instance.uuid, node.uuid, backend(look.config, instance).maxmem)
-
-    disks, home = cluster.config.disks_of(instance), cluster.config.nodes[instance.primary_node]
-    request = _to_move(instance, disks, home)
-    return await _choose(cluster, allocators, instance, disks, here, request, promise)
-
-
-async def place_secondary(
-    cluster: Cluster, allocators: Sequence[str], instance: Instance
-) -> Chosen:
-    """Choose another secondary node for a mirrored instance, in the group of its primary one.
-
-    Raises:
-        NoCapacity: no other node can take it.
-        AllocatorFailed, NotFound: as ``place_new``.
-    """
-    config = cluster.config
-    disks = config.disks_of(instance)
-    others = config.nodes_of(instance)[1:]
-    if len(others) != 1:
+    config, disks = cluster.config, cluster.config.disks_of(instance)
+    is_mirrored = instance.disk_template.traits.is_mirrored
+    primary, *others = config.nodes_of(instance)
+    if is_mirrored and len(others) != 1:
         raise Conflict(
             f"Instance {instance.name} has {len(others)} secondary nodes; only one of one can be "
             "replaced.",
             instance=instance.name,
         )
+    leaving = config.nodes[others[0] if is_mirrored else primary]
 
     def here(look: Look) -> _Answer:
-        return choose_secondary(look, instance, disks), ()
+        from coordinator.allocator.relocation.relocate import relocate
 
-    def promise(_: Look, nodes: Sequence[Node]) -> Promise:
-        return promise_of_secondary(instance, disks, nodes[0])
+        lacking = shortages(look, disks) if is_mirrored else {}
+        wanted = Relocate(instance.name, nodes_but(look, lacking))
+        found = relocate(look.snapshot, wanted, misses(lacking))
+        return found.nodes, _details(found, lacking=lacking)
 
-    request = _to_move(instance, disks, config.nodes[others[0]])
-    return await _choose(cluster, allocators, instance, disks, here, request, promise)
+    def promise(look: Look, nodes: Sequence[Node]) -> Promise:
+        if is_mirrored:
+            return promise_of_secondary(instance, disks, nodes[0])
+        return Promise(instance.uuid, nodes[0].uuid, backend(look.config, instance).maxmem)
 
-
-def _to_move(instance: Instance, disks: Sequence[Disk], leaving: Node) -> _Request:
-    def request(_: Look) -> dict[str, Any]:
-        from coordinator.operations.placement.message import ask_for_move
-
-        return ask_for_move(instance, disks, leaving.name)
-
-    return request
+    request = ask_for_move(instance, disks, leaving.name)
+    return await _choose(cluster, allocators, instance, disks, here, lambda _: request, promise)
 
 
 async def _choose(
@@ -149,7 +122,7 @@ async def _choose(
     instance: Instance,
     disks: Sequence[Disk],
     here: Callable[[Look], _Answer],
-    request: _Request,
+    request: Callable[[Look], dict[str, Any]],
     promise: Callable[[Look, Sequence[Node]], Promise],
     *,
     count: int = 1,
@@ -178,7 +151,7 @@ async def _choose(
 
 
 def _details(
-    found: "Survey",
+    found: Survey,
     parts: "Sequence[Part]" = (),
     lacking: Mapping[NodeName, Shortage] = MappingProxyType({}),
 ) -> Iterator[str]:

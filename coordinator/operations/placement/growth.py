@@ -1,12 +1,14 @@
-"""Whether nodes have the space that an instance's disks are going to take beside what they have."""
+"""Space that nodes need for what disks of an instance get: larger ones, more, or other copies."""
 
 from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from common.errors import NoCapacity
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node
-from common.names import NodeId
+from common.names import MiB
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.fit import (
     check_answer,
@@ -18,43 +20,26 @@ from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.space import find_shortage
 
 
-async def take_space(cluster: Cluster, planned: PlannedInstance, nodes: Sequence[Node]) -> None:
-    """Promise an instance the space for larger, or more, disks, if it is free on all its nodes.
-
-    ``planned`` is the instance as it will be; its disks are on ``nodes``.
-
-    Raises:
-        NoCapacity: says what is left.
-        NodeFailure: a node does not answer.
-    """
-    await take(cluster, promise_of_space(planned), nodes)
-
-
-async def take_space_of_new(
-    cluster: Cluster, planned: PlannedInstance, nodes: Sequence[Node]
+async def take_space(
+    cluster: Cluster, promise: Promise, nodes: Sequence[Node], *, for_new: bool = False
 ) -> None:
-    """Promise an instance the space as ``take_space`` does, where some of its disks are new.
+    """Promise what a planned instance will take, if all these nodes have the space on new reports.
+
+    ``for_new`` tells that some of its disks are new.
 
     Raises:
         Conflict: new disks cannot be mirrored between these nodes.
-        NoCapacity, NodeFailure: as ``take_space``.
+        NoCapacity: says what is left.
+        NodeFailure: a node does not answer.
     """
-    if planned.instance.disk_template.traits.is_mirrored:
-        check_mirrors_alike(await check_answer(cluster, nodes, space=False), nodes)
-    await take_space(cluster, planned, nodes)
-
-
-async def take(cluster: Cluster, promise: Promise, nodes: Sequence[Node]) -> None:
-    """Promise what an instance will take, if all these nodes have the space on new reports.
-
-    Raises:
-        NoCapacity, NodeFailure: as ``take_space``.
-    """
-    assert promise.planned is not None
-    await check_answer(cluster, nodes)
+    planned = promise.planned
+    assert planned is not None
+    live = await check_answer(cluster, nodes)
+    if for_new and planned.instance.disk_template.traits.is_mirrored:
+        check_mirrors_alike(live, nodes)
     look = await look_for(cluster)
     for node in nodes:
-        check_free_space(look, node, promise.planned)
+        check_free_space(look, node, planned)
     cluster.promise(promise)
 
 
@@ -74,14 +59,19 @@ async def take_space_beside(
             f"Node {node.name} {lacking} for new copies of {instance.name} beside the old ones.",
             node=node.name,
         )
-    cluster.promise(promise_beside(instance, disks, node.uuid))
-
-
-def promise_beside(instance: Instance, disks: tuple[Disk, ...], node: NodeId) -> Promise:
-    """Return what makes others count with copies that are made beside the present ones."""
-    return Promise(instance.uuid, node, beside=disks)
+    cluster.promise(Promise(instance.uuid, node.uuid, beside=disks))
 
 
 def promise_of_space(planned: PlannedInstance) -> Promise:
-    """Return what makes others count with an instance as it will be."""
+    """Return what makes others count with larger, or more, disks of an instance as it will be."""
     return Promise(planned.instance.uuid, planned.instance.primary_node, planned=planned)
+
+
+def promise_of_secondary(instance: Instance, disks: Sequence[Disk], node: Node) -> Promise:
+    """Return what an instance takes of a new secondary node.
+
+    That is disk space; what the node has to keep free for a failover follows from its being one.
+    """
+    nodes = (instance.primary_node, node.uuid)
+    planned = PlannedInstance(instance, tuple(replace(disk, nodes=nodes) for disk in disks))
+    return Promise(instance.uuid, node.uuid, MiB(0), planned)

@@ -119,10 +119,8 @@ def test_places_are_ranked_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) 
         nodes.sort()
         found = []
         for scope in scopes(state, monkeypatch):
-            location = model.unmet_locations(demand, nodes)
-            trials = as_primary(state, scope, nodes, demand, location=location, force=True)
-            crowding = state.crowding(demand, scope, nodes)
-            ranked = [*trials.ranked(scope, crowding, last_if_nan=last_if_nan)]
+            trials = as_primary(state, scope, nodes, demand, force=True)
+            ranked = [*trials.ranked(last_if_nan=last_if_nan)]
             copies = as_secondary(state, scope, nodes, demand)
             found.append((trials.codes, copies.codes, str(ranked)))
         assert found[0] == found[1]

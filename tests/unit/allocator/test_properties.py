@@ -88,7 +88,7 @@ def test_counting_agrees_with_emptying_each_node(seed: int) -> None:
     for group in survey(snapshot, replace(request, check_redundancy=False, group=None)).groups:
         for choice in group.choices[:1]:
             nodes = tuple(model.index[name] for name in choice.nodes)
-            simulated = all(redundancy._simulate(node, nodes, everyone) for node in everyone)
+            simulated = all(redundancy._simulate(node, nodes) for node in everyone)
             assert (not redundancy.is_hopeless and redundancy.remains(nodes)) == simulated
 
 

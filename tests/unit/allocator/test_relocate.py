@@ -1,4 +1,4 @@
-"""Where an instance on shared storage moves."""
+"""Where an instance on shared storage moves, or the second copy of a mirrored one."""
 
 import pytest
 
@@ -24,6 +24,16 @@ def test_the_emptiest_other_node_is_chosen() -> None:
     placement = relocate(SNAPSHOT, WEB1)
     assert placement.nodes == ("gamma",)
     assert [choice.nodes for choice in placement.choices[1:]] == [("beta",)]
+
+
+def test_a_mirrored_instance_stays_and_gets_another_second_node() -> None:
+    web1 = instance("web1", "alpha", "beta", template=DiskTemplate.DRBD)
+    placement = relocate(replace(SNAPSHOT, instances=(web1,)), WEB1)
+    assert placement.nodes == ("gamma",)
+    full = replace(SNAPSHOT.nodes[2], free_memory=10)
+    snapshot = replace(SNAPSHOT, nodes=(*SNAPSHOT.nodes[:2], full), instances=(web1,))
+    with pytest.raises(NoCapacity, match="of group default can be the secondary one of web1: "):
+        relocate(snapshot, WEB1)
 
 
 def test_only_the_nodes_asked_for() -> None:

@@ -82,8 +82,7 @@ def test_estimates_of_single_nodes_are_close_enough_too(seed: int) -> None:
     state, nodes = State(model), range(model.size)
     demand = random_demand(rng, taste, "new")
     scope = state.scope(nodes)
-    location = model.unmet_locations(demand, nodes)
-    figures = as_primary(state, scope, nodes, demand, location=location, force=True).figures
+    figures = as_primary(state, scope, nodes, demand, force=True).figures
     rows = scope.standing
     assert isinstance(rows, RowScore)
     arrays = Score(model.resources, rows.crowding)

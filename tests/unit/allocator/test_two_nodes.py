@@ -24,11 +24,10 @@ def test_best_of_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = ClusterModel(random_snapshot(rng, taste))
     state, demand = State(model), random_demand(rng, taste, "new")
     targets = [node for node in range(model.size) if model.usable[node]]
-    nothing = [0] * len(targets)
 
     def pairs() -> PairScores:
         scope = state.scope(range(model.size))
-        first = as_primary(state, scope, targets, demand, location=nothing, force=True)
+        first = as_primary(state, scope, targets, demand, force=True)
         second = as_secondary(state, scope, targets, demand, force=True)
         return PairScores(scope.standing, TwoNodes(state, scope, demand, first, second, force=True))
 

@@ -35,13 +35,13 @@ from coordinator.iallocator.requests import EvacuationMode
 from coordinator.operations.base import read_operation
 from coordinator.operations.instance.place import Place, named_place
 from coordinator.operations.placement.allocators import AllocatorFailed
-from coordinator.operations.placement.choose import place_new, place_secondary
+from coordinator.operations.placement.choose import place_elsewhere, place_new
 from coordinator.operations.placement.fit import check_still_fits
+from coordinator.operations.placement.growth import promise_of_secondary, take_space
 from coordinator.operations.placement.look import Look, look_for
 from coordinator.operations.placement.many import place_many
 from coordinator.operations.placement.moves import OffNodes, plan_moves, promises_of
 from coordinator.operations.placement.promises import PlannedInstance, Promise
-from coordinator.operations.placement.secondary import promise_of_secondary, take_secondary
 from coordinator.operations.planned_moves import plan_of
 from coordinator.operations.registry import load_all
 from coordinator.state.config import Config
@@ -226,7 +226,7 @@ def test_that_nodes_would_do_the_other_way_round_is_not_enough() -> None:
 def test_another_secondary_node_is_chosen_and_promised() -> None:
     there = planned("web1", ALPHA, BETA)
     cluster, seen = cluster_of(configured(there), ROOMY)
-    chosen = asyncio.run(place_secondary(cluster, ["hail"], there.instance))
+    chosen = asyncio.run(place_elsewhere(cluster, ["hail"], there.instance))
     assert [node.name for node in chosen.nodes] == ["gamma"]
     assert seen.promised == [["alpha", "gamma"]]
     (after,) = Look(cluster.config, {}, cluster.placing.promises.standing()).snapshot.instances
@@ -241,7 +241,7 @@ def test_a_program_is_asked_for_another_secondary_node_instead_of_the_present(
     program.chmod(0o755)
     there = planned("web1", ALPHA, BETA)
     cluster, seen = cluster_of(configured(there), ROOMY, ["gamma"], tmp_path)
-    chosen = asyncio.run(place_secondary(cluster, ["hail"], there.instance))
+    chosen = asyncio.run(place_elsewhere(cluster, ["hail"], there.instance))
     assert [node.name for node in chosen.nodes] == ["gamma"]
     assert (seen.asked[0]["type"], seen.asked[0]["relocate_from"]) == ("relocate", ["beta"])
     assert seen.asked[0]["required_nodes"] == 1
@@ -251,14 +251,15 @@ def test_a_node_without_space_is_not_chosen_as_secondary() -> None:
     there = planned("web1", ALPHA, BETA)
     cluster, seen = cluster_of(configured(there), ROOMY | {"gamma": facts(space=1023)})
     with pytest.raises(NoCapacity) as caught:
-        asyncio.run(place_secondary(cluster, ["hail"], there.instance))
+        asyncio.run(place_elsewhere(cluster, ["hail"], there.instance))
     assert caught.value.message == (
         "Can't compute nodes using iallocator 'hail': No other node of group default can be the "
         "secondary one of web1: gamma comes nearest, with 1023 MiB left in the directory "
         "/srv/files where 1024 are needed."
     )
     with pytest.raises(NoCapacity, match="gamma has 1023 MiB left"):
-        asyncio.run(take_secondary(cluster, there.instance, there.disks, GAMMA))
+        promise = promise_of_secondary(there.instance, there.disks, GAMMA)
+        asyncio.run(take_space(cluster, promise, [GAMMA]))
     assert not seen.promised
 
 
@@ -275,7 +276,7 @@ def test_nobody_is_refused_a_node_for_a_report_that_is_a_second_old(evacuates: b
             question = OffNodes(("web1",), EvacuationMode.SECONDARY)
             await plan_moves(cluster, ["hail"], question)
         else:
-            await place_secondary(cluster, ["hail"], there.instance)
+            await place_elsewhere(cluster, ["hail"], there.instance)
 
     asyncio.run(choose())
     assert seen.promised == [["alpha", "gamma"]]
@@ -285,7 +286,7 @@ def test_only_one_secondary_node_is_replaced() -> None:
     there = planned("web1", ALPHA)
     cluster, _ = cluster_of(configured(there), ROOMY)
     with pytest.raises(Conflict, match="has 0 secondary nodes"):
-        asyncio.run(place_secondary(cluster, ["hail"], there.instance))
+        asyncio.run(place_elsewhere(cluster, ["hail"], there.instance))
 
 
 def test_a_new_secondary_counts_until_the_configuration_has_it() -> None:
