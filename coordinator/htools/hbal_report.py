@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from coordinator.allocator.arrays import Ints
+from coordinator.allocator.arithmetic import ratio
 from coordinator.allocator.balancing.balance import Balance, Move
 from coordinator.allocator.model.score import Score
 from coordinator.allocator.snapshot import NOWHERE, Snapshot
@@ -13,7 +11,7 @@ from coordinator.htools.options import Parsed
 from coordinator.htools.output import say, tell
 from coordinator.htools.saving import save_cluster, tell_commands
 from coordinator.htools.tables import instance_table, node_table, score_table, show
-from coordinator.htools.view import moved, nodes_now
+from coordinator.htools.view import instances_on, moved, nodes_now
 from coordinator.iallocator.names import common_suffix
 
 
@@ -25,7 +23,7 @@ class Report:
         self._options, self._cluster, self._start = options, cluster, start
         self._suffix = common_suffix(cluster)
         self._members = start.state.instances.tolist()
-        self._nodes: Ints = start.state.nodes
+        self._nodes: list[int] = start.state.nodes.tolist()
 
     def alias(self, name: str) -> str:
         """What a node or an instance is called."""
@@ -40,28 +38,23 @@ class Report:
 
     def _check(self) -> None:
         state, options = self._start.state, self._options
-        resources = state.resources
-        bad = ~resources.offline & resources.fails_n1
-        count = int(np.count_nonzero(bad))
-        # Also of instances that belong to another group, and only have their secondary here.
-        model, spoiled = state.model, state.nodes[bad]
-        touched = np.isin(model.primary_of, spoiled) | np.isin(model.secondary_of, spoiled)
-        touched &= np.array(model.real) > 0
+        bad = state.model.failing(self._nodes)
         if options.verbose > 0:
-            spoilt = int(np.count_nonzero(touched))
-            say(f"Initial check done: {count} bad nodes, {spoilt} bad instances.")
-        if count:
+            # Also of instances that belong to another group, and only have their secondary here.
+            spoilt = instances_on(state.model, bad)
+            say(f"Initial check done: {len(bad)} bad nodes, {len(spoilt)} bad instances.")
+        if bad:
             say(
                 "Cluster is not N+1 happy, continuing but no guarantee that the cluster will end"
                 " N+1 happy."
             )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            over = (resources.spindles > resources.spindle_limit) | (
-                resources.cpus / resources.total_cpus > resources.cpu_ratio
-            )
-        violating = int(np.count_nonzero(over & ~bad))
-        if violating:
-            say(f"The cluster contains {violating} policy-violating nodes.")
+        rows = [state.model.rows[node] for node in self._nodes if node not in bad]
+        over = [
+            row.spindles > row.spindle_limit or ratio(row.cpus, row.total_cpus) > row.cpu_ratio
+            for row in rows
+        ]
+        if any(over):
+            say(f"The cluster contains {sum(over)} policy-violating nodes.")
             say(
                 "Continuing, ignoring soft errors."
                 if options.ignore_soft_errors
@@ -79,7 +72,7 @@ class Report:
         cluster, nodes = self._cluster, self._cluster.nodes
         names = [self.alias(cluster.instances[i].name) for i in self._members]
         width = max(map(len, names), default=0)
-        pair_width = 2 * max(len(self.alias(nodes[n].name)) for n in self._nodes.tolist()) + 1
+        pair_width = 2 * max(len(self.alias(nodes[n].name)) for n in self._nodes) + 1
 
         def pair(homes: tuple[int, int]) -> str:
             return ":".join(self.alias(nodes[n].name) for n in homes if n != NOWHERE)
@@ -118,8 +111,9 @@ class Report:
             table = instance_table([now.instances[i] for i in self._members], now)
             tell(f"\n{title} instance map:\n{table}")
         if options.print_nodes is not None:
-            now_nodes = nodes_now(balance.state, self._cluster, self._suffix, moves)
-            table = node_table(now_nodes, options.print_nodes)
+            model = balance.state.settled([move.instance for move in moves])
+            rows = nodes_now(model, self._cluster, self._suffix, self._nodes, moves)
+            table = node_table(rows, options.print_nodes)
             tell(f"\n{title} cluster status:\n{table}\n")
 
     def totals(self, end: Balance) -> None:

@@ -4,16 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from coordinator.allocator.allocation.emptying import stuck_nodes
-from coordinator.allocator.balancing.balance import Balance
-from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.state import standing_of
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
 from coordinator.htools.catalogue import named
-from coordinator.htools.limits import limits_of
 from coordinator.htools.options import Parsed
 from coordinator.htools.output import say, say_value
 from coordinator.htools.program import run
@@ -56,18 +52,17 @@ def check(options: Parsed) -> int:
         source.warn_of_missing(loaded)
     report = _Report(cluster, options)
     report.tell_groups()
-    groups = _groups(cluster, model, options)
-    before = [_health(group, balance, (), options) for group, balance in groups]
+    before = [_health(model, group, options) for group in model.groups]
     totals = _totals(before)
     is_sick = sum(totals) > 0
     report.tell_verdict(is_sick=is_sick)
     report.tell("INIT", before, totals, is_sick=is_sick)
-    helps = not options.no_simulation and is_sick
-    if helps or options.machine_readable:
+    helps, after = not options.no_simulation and is_sick, before
+    if helps:
         after = [
-            _health(group, balance, _moves(balance, options) if helps else (), options)
-            for group, balance in groups
+            _health(_balanced(model, group, options), group, options) for group in model.groups
         ]
+    if helps or options.machine_readable:
         # Whether the cluster needs balancing is not asked anew, as with Debian's hcheck.
         report.tell("FINAL", after, _totals(after), is_sick=is_sick)
     if options.machine_readable:
@@ -75,48 +70,45 @@ def check(options: Parsed) -> int:
     return int(helps)
 
 
-def _groups(cluster: Snapshot, model: ClusterModel, options: Parsed) -> list[tuple[int, Balance]]:
-    """Every group that has nodes."""
-    limits = limits_of(cluster, options)
-    return [
-        (group, Balance(model, np.array(nodes, dtype=np.int64), limits))
-        for group, nodes in model.groups.items()
-    ]
-
-
-def _health(group: int, balance: Balance, moved: Sequence[int], options: Parsed) -> _Health:
-    state = balance.state
-    resources = state.resources
+def _health(model: ClusterModel, group: int, options: Parsed) -> _Health:
+    nodes = model.groups[group]
+    rows = [model.rows[node] for node in nodes]
+    offline = [row for row in rows if row.offline]
     counts = [
-        int(np.count_nonzero(~resources.offline & resources.fails_n1)),
-        int(np.count_nonzero(resources.conflicts > 0)),
-        int(resources.primaries[resources.offline].sum()),
-        int(np.count_nonzero(resources.offline)),  # nodes, not instances, as with Debian's hcheck
+        len(model.failing(nodes)),
+        sum(row.conflicts > 0 for row in rows),
+        sum(row.primaries for row in offline),
+        len(offline),  # nodes, not instances, as with Debian's hcheck
     ]
     if not options.no_capacity_checks:
-        counts.append(len(stuck_in_group(state, moved)))
-    return _Health(group, counts, balance.score().value)
+        counts.append(len(stuck_in_group(model, nodes)))
+    return _Health(group, counts, standing_of(model, nodes).value)
 
 
-def stuck_in_group(state: GroupState, moved: Sequence[int] = ()) -> set[int]:
+def stuck_in_group(model: ClusterModel, nodes: Sequence[int]) -> set[int]:
     """Nodes of a group that could not be emptied within it.
 
     An instance whose mirror is in another group, or nowhere, cannot fail over within its own.
     """
-    model = state.settled(moved)
-    lonely = state.demands.mirrored & (state.demands.count > 0) & (state.secondary < 0)
-    stuck = set(state.nodes[state.primary[lonely]].tolist())
-    members: list[int] = state.nodes.tolist()
-    others = [node for node in members if node not in stuck]
-    return stuck | set(stuck_nodes(model, others, members))
+    members, ends = frozenset(nodes), zip(model.primary_of, model.secondary_of, strict=True)
+    kinds = zip(ends, model.demands.mirrored, model.real, strict=True)
+    lonely = {one for (one, other), *flags in kinds if all(flags) and other not in members}
+    stuck = lonely & members
+    return stuck.union(stuck_nodes(model, sorted(members - stuck), nodes))
 
 
 def _totals(groups: Sequence[_Health]) -> list[int]:
     return [sum(column) for column in zip(*(group.counts for group in groups), strict=True)]
 
 
-def _moves(balance: Balance, options: Parsed) -> list[int]:
-    """Balance a group as hbal would; the instances moved."""
+def _balanced(model: ClusterModel, group: int, options: Parsed) -> ClusterModel:
+    """The cluster with a group balanced as hbal would."""
+    import numpy as np  # seldom needed, as all that follows
+
+    from coordinator.allocator.balancing.balance import Balance
+    from coordinator.htools.limits import limits_of
+
+    balance = Balance(model, np.array(model.groups[group]), limits_of(model.snapshot, options))
     enough = options.min_score + balance.optimum()
     moved: list[int] = []
     score, moves = balance.score().value, balance.moves()
@@ -126,7 +118,7 @@ def _moves(balance: Balance, options: Parsed) -> list[int]:
             break
         moved.append(move.instance)
         score = move.score
-    return moved
+    return balance.state.settled(moved)
 
 
 class _Report:
@@ -185,6 +177,3 @@ class _Report:
 
 
 main = partial(run, "hcheck", OPTIONS, check)
-
-if __name__ == "__main__":
-    main()

@@ -2,11 +2,8 @@
 
 from functools import partial
 
-import numpy as np
-
-from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.model.score import Score
+from coordinator.allocator.model.state import standing_of
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools import source
 from coordinator.htools.catalogue import named
@@ -20,7 +17,7 @@ from coordinator.htools.tables import (
     score_table,
     show,
 )
-from coordinator.htools.view import count_bad, nodes_now, split_instances
+from coordinator.htools.view import instances_on, nodes_now, split_instances
 from coordinator.iallocator.names import common_suffix
 from coordinator.iallocator.show import policy
 
@@ -33,7 +30,6 @@ OPTIONS = named(
 def inform(options: Parsed) -> int:
     """Load and print; returns the exit status."""
     cluster = source.with_offline(source.load(options), options)
-    model = ClusterModel(cluster)
     if options.verbose > 0:
         source.warn_of_missing(cluster)
     sizes = (
@@ -56,18 +52,17 @@ def inform(options: Parsed) -> int:
         tell("\n".join(f"  {name}" for name in split))
     elif options.verbose > 1:
         say("No split instances found")
-    state = GroupState(model, np.arange(len(cluster.nodes)))
+    model = ClusterModel(cluster)
+    everyone = range(model.size)
     if options.print_instances:
         tell(f"\nInitial instance map:\n{instance_table(cluster.instances, cluster)}")
     if options.print_nodes is not None:
-        table = node_table(nodes_now(state, cluster, suffix), options.print_nodes)
+        table = node_table(nodes_now(model, cluster, suffix, everyone), options.print_nodes)
         tell(f"\nCluster status:\n{table}\n")
     if options.verbose > 1:
         _say_groups(cluster, model)
-    resources = state.resources
-    is_happy = not (resources.fails_n1 & ~resources.offline).any()
-    say(f"Cluster is N+1 {'happy' if is_happy else 'unhappy'}")
-    score = Score(resources, state.crowding)
+    say(f"Cluster is N+1 {'unhappy' if model.failing(everyone) else 'happy'}")
+    score = standing_of(model, everyone)
     say(f"Cluster coefficients:\n{score_table(score.values())}")
     say(f"Cluster score: {show(score.value)}")
     return 0
@@ -79,15 +74,12 @@ def _say_groups(cluster: Snapshot, model: ClusterModel) -> None:
     for index, group in enumerate(cluster.groups):
         if not (nodes := model.groups.get(index)):
             continue
-        state = GroupState(model, np.array(nodes, np.int64))
-        bad, touched = count_bad(state)
-        counts = map(str, (len(nodes), len(state.instances), bad, touched, not bad))
-        rows.append([group.name, *counts, show(Score(state.resources, state.crowding).value)])
+        bad, here = model.failing(nodes), [model.group_of[p] == index for p in model.primary_of]
+        touched = sum(here[one] for one in instances_on(model, bad))
+        counts = map(str, (len(nodes), sum(here), len(bad), touched, not bad))
+        rows.append([group.name, *counts, show(standing_of(model, nodes).value)])
     say("Node group information:")
     say(aligned(rows, (False, True, True, True, True, False, True), "  "))
 
 
 main = partial(run, "hinfo", OPTIONS, inform)
-
-if __name__ == "__main__":
-    main()

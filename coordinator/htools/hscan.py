@@ -4,8 +4,8 @@ from functools import partial
 from pathlib import Path
 
 from common.errors import GntError
-from coordinator.allocator.balancing.group_state import GroupState
-from coordinator.allocator.model.score import Score
+from coordinator.allocator.model.cluster_model import ClusterModel
+from coordinator.allocator.model.state import standing_of
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.catalogue import named
 from coordinator.htools.luxi_source import reported_by_luxi, with_own_memory
@@ -15,7 +15,7 @@ from coordinator.htools.program import run
 from coordinator.htools.saving import write
 from coordinator.htools.tables import node_table, show
 from coordinator.htools.text import format_cluster
-from coordinator.htools.view import count_bad, nodes_now, whole
+from coordinator.htools.view import instances_on, nodes_now
 from coordinator.iallocator.names import common_suffix
 
 OPTIONS = named(
@@ -63,33 +63,30 @@ def _report(name: str, cluster: Snapshot, options: Parsed, width: int, *, is_kvm
         InvalidRequest: the file cannot be written.
     """
     seen = with_own_memory(cluster, options.static_kvm_node_memory) if is_kvm else cluster
-    state = whole(seen)
-    say(f"{name:<{width}} {_line(seen, state)}")
+    model = ClusterModel(seen)
+    say(f"{name:<{width}} {_line(seen, model)}")
     if options.print_nodes is not None:
-        suffix = common_suffix(seen)
-        say(node_table(nodes_now(state, seen, suffix), options.print_nodes))
+        nodes = nodes_now(model, seen, common_suffix(seen), range(model.size))
+        say(node_table(nodes, options.print_nodes))
     path = Path(options.output_dir) / f"{name.replace('/', '_')}.data"
     write(path, format_cluster(cluster), "the cluster")
 
 
-def _line(cluster: Snapshot, state: GroupState) -> str:
-    resources, nodes = state.resources, cluster.nodes
-    bad, touched = count_bad(state)
+def _line(cluster: Snapshot, model: ClusterModel) -> str:
+    nodes, everyone = cluster.nodes, range(model.size)
+    bad = model.failing(everyone)
     figures = (
         str(len(nodes)),
         str(len(cluster.instances)),
-        str(bad),
-        str(touched),
+        str(len(bad)),
+        str(len(instances_on(model, bad))),
         f"{sum(node.total_memory for node in nodes):.0f}",
         str(sum(node.free_memory for node in nodes)),
         f"{sum(node.total_disk for node in nodes) / 1024:.0f}",
         str(sum(node.free_disk for node in nodes) // 1024),
     )
     columns = [f"{figure:>{width}}" for figure, width in zip(figures, _WIDTHS, strict=False)]
-    return " ".join((*columns, show(Score(resources, state.crowding).value)))
+    return " ".join((*columns, show(standing_of(model, everyone).value)))
 
 
 main = partial(run, "hscan", OPTIONS, scan)
-
-if __name__ == "__main__":
-    main()

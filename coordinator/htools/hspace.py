@@ -31,7 +31,7 @@ from coordinator.htools.resources import Resources
 from coordinator.htools.saving import write
 from coordinator.htools.tables import node_table
 from coordinator.htools.text import format_cluster
-from coordinator.htools.view import at_home, nodes_now, settled, whole
+from coordinator.htools.view import at_home, nodes_now, settled
 from coordinator.iallocator.names import common_suffix
 
 OPTIONS = named(
@@ -71,12 +71,10 @@ class _Run:
             self._stuck = [index for index in model.groups if self._is_stuck(model, index)]
         self._rules, self._is_hopeless = self._rules_for(model)
         self._start = Filling(model, self._rules)
-        report, initial = (
-            Machine if options.machine_readable else Human,
-            Resources(self._start, cluster),
-        )
+        report = Machine if options.machine_readable else Human
         is_exclusive = any(node.exclusive for node in cluster.nodes)
-        self._report = report(initial, self._start.score(), is_exclusive=is_exclusive)
+        initial, score = Resources(self._start, cluster), self._start.score()
+        self._report = report(initial, score, is_exclusive=is_exclusive)
 
     def _rules_for(self, model: ClusterModel) -> tuple[Rules, bool]:
         """Which groups are open, which nodes count; and whether trying is of no use."""
@@ -201,12 +199,10 @@ class _Run:
             replace(node, free_memory=node.free_memory - int(taken))
             for node, taken in zip(after.nodes, used.tolist(), strict=True)
         )
-        state = whole(replace(after, nodes=measured))
-        table = node_table(nodes_now(state, after, self._suffix), self._options.print_nodes)
+        model = ClusterModel(replace(after, nodes=measured))
+        nodes = nodes_now(model, after, self._suffix, range(model.size))
+        table = node_table(nodes, self._options.print_nodes)
         tell(f"\n{when} status:\n{table}\n")
 
 
 main = partial(run, "hspace", OPTIONS, measure)
-
-if __name__ == "__main__":
-    main()

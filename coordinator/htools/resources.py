@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from coordinator.allocator.arithmetic import ratio
 from coordinator.allocator.packing.filling import Filling
 from coordinator.allocator.snapshot import Snapshot
-from coordinator.htools.tables import ratio, show
+from coordinator.htools.tables import show
 
 
 class Resources:
@@ -35,8 +36,9 @@ class Resources:
         self.available_memory = int(available_memory.sum())
         self.most_memory = int(available_memory.max(initial=0))
         self.used_memory = sum(one.memory for one in cluster.instances if one.uses_memory)
+        gone = sum(int(node.total_memory) - node.free_memory for node in nodes)
+        self.overhead = gone - self.used_memory  # it stays as it was at the start
         self.used_memory += sum(one.demand.used_memory for one in filling.placed)
-        self.overhead = _overhead(cluster)
 
         available_disk = np.where(a.disk > a.least_disk, a.disk - a.least_disk, 0)
         self.free_disk = int(a.disk.sum())
@@ -102,14 +104,3 @@ class Resources:
             ("MNODE_MEM_AVAIL", str(self.most_memory)),
             ("MNODE_DSK_AVAIL", str(self.most_disk)),
         ]
-
-
-def _overhead(cluster: Snapshot) -> int:
-    """Memory of nodes that is no instance's and not free; it stays as it was at the start."""
-    overhead = 0
-    used = [0] * len(cluster.nodes)
-    for one in cluster.instances:
-        used[one.primary] += one.memory if one.uses_memory else 0
-    for node, taken in zip(cluster.nodes, used, strict=True):
-        overhead += int(node.total_memory) - taken - node.free_memory
-    return overhead

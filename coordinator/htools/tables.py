@@ -1,10 +1,11 @@
 """Tables of nodes, instances and scores, as Ganeti's tools print them."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 from common.record import Record
+from coordinator.allocator.arithmetic import ratio
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.terms import WEIGHTS, Term
 from coordinator.allocator.snapshot import IS_RUNNING, Instance, Node, Snapshot
@@ -65,13 +66,6 @@ def show_float(value: float) -> str:
     digits, _, exponent = f"{Decimal(repr(float(value))):e}".partition("e")
     whole, _, rest = digits.partition(".")
     return f"{whole}.{rest.rstrip('0') or '0'}e{int(exponent)}"
-
-
-def ratio(part: float, whole: float) -> float:
-    """A share as Haskell divides: what is nothing of nothing is no number, not an error."""
-    if whole:
-        return part / whole
-    return math.copysign(math.inf, part) if part else math.nan
 
 
 class NodeNow(Record):
@@ -152,8 +146,8 @@ _NODE_FIELDS: dict[str, _Column] = {
     "ucpu": ("vcpu", True, lambda n: f"{n.has.cpus:4d}"),
     "pcnt": ("pcnt", True, lambda n: f"{n.has.primaries:3d}"),
     "scnt": ("scnt", True, lambda n: f"{n.has.secondaries:3d}"),
-    "plist": ("primaries", True, lambda n: _listed(n.primaries)),
-    "slist": ("secondaries", True, lambda n: _listed(n.secondaries)),
+    "plist": ("primaries", True, lambda n: listed(n.primaries)),
+    "slist": ("secondaries", True, lambda n: listed(n.secondaries)),
     "pfmem": ("p_fmem", True, lambda n: show(ratio(n.has.memory, n.has.total_memory), 4)),
     "pfdsk": ("p_fdsk", True, lambda n: show(_free_share(n.has), 4)),
     "rcpu": ("r_cpu", True, lambda n: show(ratio(n.has.cpus, n.has.total_cpus), 2)),
@@ -162,14 +156,15 @@ _NODE_FIELDS: dict[str, _Column] = {
     "dload": ("lDsk", True, _load(2)),
     "nload": ("lNet", True, _load(3)),
     "ptags": ("PrimaryTags", False, lambda n: ",".join(f"{tag}={i}" for tag, i in n.tags)),
-    "peermap": ("PeerMap", False, lambda n: _listed([f"({i},{held})" for i, held in n.peers])),
+    "peermap": ("PeerMap", False, lambda n: listed([f"({i},{held})" for i, held in n.peers])),
     "spindle_count": ("NodeSpindles", True, lambda n: str(n.node.spindles)),
     "hi_spindles": ("MaxSpindles", True, lambda n: str(float(n.has.spindle_limit))),
     "inst_spindles": ("InstSpindles", True, lambda n: str(float(n.has.spindles))),
 }
 
 
-def _listed(numbers: Sequence[object]) -> str:
+def listed(numbers: Iterable[object]) -> str:
+    """As Haskell shows a list of numbers."""
     return "[" + ",".join(map(str, numbers)) + "]"
 
 

@@ -1,17 +1,20 @@
 """The cluster after moves, for tables and for saving."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
 
-import numpy as np
+from collections import Counter
 
 from common.record import replace
-from coordinator.allocator.balancing.balance import Move
-from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.resources import UNKNOWN
 from coordinator.allocator.snapshot import NOWHERE, Instance, Node, Snapshot
 from coordinator.htools.tables import NodeNow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from coordinator.allocator.balancing.balance import Move
 
 
 def settled(
@@ -57,23 +60,22 @@ def _take(nodes: list[Node], one: Instance, sign: int) -> None:
         nodes[home] = replace(node, free_disk=disk, free_spindles=spindles)
 
 
-def whole(cluster: Snapshot) -> GroupState:
-    """All nodes of a cluster, as if they were of one group."""
-    return GroupState(ClusterModel(cluster), np.arange(len(cluster.nodes)))
-
-
 def nodes_now(
-    state: GroupState, before: Snapshot, suffix: str, moves: Sequence[Move] = ()
+    model: ClusterModel,
+    before: Snapshot,
+    suffix: str,
+    nodes: Iterable[int],
+    moves: Sequence[Move] = (),
 ) -> list[NodeNow]:
-    """What the table of a group's nodes shows.
+    """What the table of some nodes shows.
 
-    ``before`` is the cluster before the moves, ``state`` the group after them; ``suffix`` of names
-    is not shown.
+    ``before`` is the cluster before the moves, ``model`` after them; ``suffix`` of names is not
+    shown.
     """
     lists = _Lists(before)
     for move in moves:
         lists.move(move)
-    cluster, rules = moved(before, moves), state.model.rules
+    cluster, rules = moved(before, moves), model.rules
     on: dict[int, list[Instance]] = {}
     for one in cluster.instances:
         on.setdefault(one.primary, []).append(one)
@@ -82,9 +84,9 @@ def nodes_now(
             node=node,
             index=index,
             alias=node.name.removesuffix(suffix),
-            has=state.resources.row(at),
+            has=model.rows[index],
             used_memory=sum(one.used_memory for one in on.get(index, ())),
-            missing=state.model.missing[index],
+            missing=model.missing[index],
             primaries=lists.primaries[index],
             secondaries=lists.secondaries[index],
             tags=sorted(
@@ -94,18 +96,15 @@ def nodes_now(
             ),
             peers=lists.peers[index],
         )
-        for at, index in enumerate(state.nodes.tolist())
+        for index in nodes
         for node in [cluster.nodes[index]]
     ]
 
 
-def count_bad(state: GroupState) -> tuple[int, int]:
-    """How many nodes fail N+1, and how many instances are on them."""
-    resources = state.resources
-    bad = resources.fails_n1 & ~resources.offline
-    touched = bad[state.primary] | ((state.secondary >= 0) & bad[state.secondary])
-    touched &= state.demands.count > 0
-    return int(bad.sum()), int(touched.sum())
+def instances_on(model: ClusterModel, nodes: Iterable[int]) -> list[int]:
+    """The instances that have one of some nodes, forthcoming ones left out."""
+    some, homes = {*nodes}, zip(model.primary_of, model.secondary_of, model.real, strict=True)
+    return [i for i, (*ends, real) in enumerate(homes) if real and not some.isdisjoint(ends)]
 
 
 def split_instances(cluster: Snapshot) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from common.names import NodeName
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.next_model import with_instance
-from coordinator.allocator.model.state import State
+from coordinator.allocator.model.state import standing_of
 from coordinator.allocator.model.terms import Term
 from coordinator.allocator.request import Allocate
 
@@ -53,7 +53,7 @@ def parts_of(
     where = tuple(model.index[name] for name in nodes)
     taken = with_instance(model, request.instance, where)
     scored = _scored(model, request)
-    before, after = (State(one).scope(scored).standing.parts() for one in (model, taken))
+    before, after = (standing_of(one, scored).parts() for one in (model, taken))
     parts = [Part(term, before[term], after[term]) for term in Term if before[term] or after[term]]
     return tuple(sorted(parts, key=lambda part: -max(part.before, part.after)))
 

@@ -152,6 +152,10 @@ class ClusterModel:
         vars(after).update(attributes)
         return after
 
+    def failing(self, nodes: Iterable[int]) -> list[int]:
+        """Those of some nodes that are online and fail N+1 at the start."""
+        return [node for node in nodes if self.usable[node] and self.rows[node].fails_n1]
+
     def figures(self, node: int) -> tuple[float, ...]:
         """What one node contributes to each term of the score at the start."""
         if node not in self._figures:

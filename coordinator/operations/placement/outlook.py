@@ -3,15 +3,12 @@
 NumPy is loaded with this, as with snapshots: import it late.
 """
 
-import numpy as np
-
 from common.errors import GntError
 from common.figures import GroupFigures, Outlook
 from common.model.template import DiskTemplate
 from common.names import GroupName
-from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.model.cluster_model import ClusterModel
-from coordinator.allocator.model.score import Score
+from coordinator.allocator.model.state import standing_of
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.questions import CapacityQuestion, answer
@@ -25,14 +22,12 @@ def outlook(look: Look) -> Outlook:
     model = ClusterModel(look.snapshot)
     groups = []
     for index, members in model.groups.items():
-        state = GroupState(model, np.array(members, dtype=np.int64))
-        resources = state.resources
         name = model.snapshot.groups[index].name
         groups.append(
             GroupFigures(
                 name=name,
-                score=Score(resources, state.crowding).value,
-                unsafe=int(np.count_nonzero(resources.fails_n1 & ~resources.offline)),
+                score=standing_of(model, members).value,
+                unsafe=len(model.failing(members)),
                 capacity=_capacity(look, template, GroupName(name)),
             )
         )

@@ -12,7 +12,6 @@ from coordinator.allocator.allocation.emptying import (
 from coordinator.allocator.allocation.evacuation import can_evacuate
 from coordinator.allocator.allocation.redundancy import Redundancy
 from coordinator.allocator.balancing.balance import Balance
-from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.balancing.moves import Limits
 from coordinator.allocator.model.assignment import residents_of
 from coordinator.allocator.model.cluster_model import ClusterModel
@@ -36,7 +35,7 @@ GUEST = Instance(
 def stuck(nodes: tuple[Node, ...], *guests: Instance) -> list[int]:
     groups = tuple(Group(name=f"g{at}", uuid=f"u{at}") for at in range(2))
     model = ClusterModel(Snapshot(groups=groups, nodes=nodes, instances=guests))
-    return sorted(stuck_in_group(GroupState(model, np.array(model.groups[0]))))
+    return sorted(stuck_in_group(model, model.groups[0]))
 
 
 def test_an_instance_moves_where_there_is_room() -> None:

@@ -21,6 +21,7 @@ from coordinator.allocator.model.state import Scope, State
 from coordinator.allocator.model.terms import Term
 from coordinator.allocator.model.trials import as_primary, as_secondary
 from coordinator.htools import hail
+from tests.diff import text_clusters
 from tests.diff.messages import KINDS, random_message, random_words
 from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 
@@ -153,3 +154,24 @@ def test_a_row_is_changed_as_an_element_of_arrays(seed: int, force: bool) -> Non
         one = shift.change_primary(one, row, clashes=0, location=0, come=False)
         one = shift.change_secondary(one, row, reserved=7, come=False)
         assert one == back.row(node)
+
+
+@pytest.mark.parametrize("tool", ["hinfo -p -vvv", "hcheck", "hcheck --no-simulation -vv"])
+def test_how_few_nodes_stand_is_told_without_numpy(tool: str, tmp_path: Path) -> None:
+    name, *words = tool.split()
+    path = tmp_path / "cluster.data"
+    path.write_text(
+        text_clusters.random_text(Random(3), text_clusters.Taste(nodes=6, per_node=0)),
+        encoding="utf-8",
+    )
+    program = (
+        "import sys\n"
+        "sys.modules['numpy'] = None  # which has it refused\n"
+        f"from coordinator.htools.{name} import main\n"
+        f"main({['-t', str(path), *words]})\n"
+    )
+    done = subprocess.run(  # noqa: TID251 - as above
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=PROJECT, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr

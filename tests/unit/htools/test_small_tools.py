@@ -203,7 +203,8 @@ def test_hail_shows_the_request_to_whoever_asks_twice(tmp_path: Path) -> None:
 def test_output_that_cannot_be_written_is_told_in_a_sentence(data: Callable[[str], str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(  # noqa: TID251 -- there is no loop to block here
-            [sys.executable, "-m", "coordinator.htools.hcheck", "-t", data(CLUSTER)],
+            [sys.executable, "-c", "from coordinator.htools.hcheck import main; main()",
+             "-t", data(CLUSTER)],
             stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 1

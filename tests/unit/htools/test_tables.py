@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from coordinator.htools.tables import ratio, show, show_g
+from coordinator.allocator.arithmetic import ratio
+from coordinator.htools.tables import show, show_g
 
 
 @pytest.mark.parametrize(

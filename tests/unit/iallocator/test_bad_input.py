@@ -109,7 +109,8 @@ def test_output_that_cannot_be_written_is_told_in_a_sentence(
     (tmp_path / "request").write_text(json.dumps(message))
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(  # noqa: TID251 -- there is no loop to block here
-            [sys.executable, "-m", "coordinator.htools.hail", *arguments], cwd=tmp_path,
+            [sys.executable, "-c", "from coordinator.htools.hail import main; main()", *arguments],
+            cwd=tmp_path,
             env=os.environ | {"PYTHONPATH": str(Path.cwd())}, check=False,
             stdout=full, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
