@@ -9,6 +9,7 @@ from common.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from common.model.allocation_policy import AllocationPolicy
     from common.names import NodeName
@@ -28,7 +29,8 @@ class Allocate(Record):
         ignore_soft_limits: of the primary node.
         resides: index of the instance if it is there already and is to have other nodes. It
             is then counted at both places, as hail does.
-        mirrored: whether it gets two nodes; None to go by its template.
+        required: number of nodes that it gets; None to go by its template.
+        by_loss: whether what is lost to others decides instead of the score; see ``dedicated``.
     """
 
     instance: Instance
@@ -39,12 +41,13 @@ class Allocate(Record):
     check_redundancy: bool = True
     ignore_soft_limits: bool = False
     resides: int | None = None
-    mirrored: bool | None = None
+    required: int | None = None
+    by_loss: bool = False
 
     @property
     def pair(self) -> bool:
         """Whether two nodes are asked for."""
-        return self.instance.is_mirrored if self.mirrored is None else self.mirrored
+        return self.instance.is_mirrored if self.required is None else self.required == 2
 
 
 class Relocate(Record):
@@ -61,10 +64,10 @@ class Relocate(Record):
 
 
 class Choice(Record):
-    """Nodes, primary first, and the score of the cluster with the instance on them."""
+    """Nodes, primary first, and the score of the cluster with the instance on them, or the loss."""
 
     nodes: tuple[NodeName, ...]
-    score: float
+    score: Any
 
 
 class GroupOutcome(Record):

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from common.errors import InvalidRequest
 from common.model.allocation_policy import AllocationPolicy
+from common.record import replace
 from coordinator.allocator.model.next_model import with_instance
 from coordinator.allocator.model.state import expect_pairs
 from coordinator.allocator.request import Allocate
-from coordinator.iallocator import show
 from coordinator.iallocator.answers import Answer, Options, Refused
-from coordinator.iallocator.choosing import (
-    UNSUPPORTED,
-    NothingFits,
-    choose,
-    choose_by_loss,
-)
+from coordinator.iallocator.choosing import NothingFits, choose
 from coordinator.iallocator.names import find_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.allocator.snapshot import Group, Snapshot
+    from coordinator.allocator.snapshot import Snapshot
     from coordinator.iallocator.choosing import Placed
     from coordinator.iallocator.requests import AllocateMany, AllocateOne, New
 
@@ -31,7 +26,7 @@ def allocate(model: ClusterModel, request: AllocateOne, options: Options) -> Ans
     Raises:
         Refused: nothing fits.
     """
-    placer = Placer.of(model.snapshot, options, request)
+    placer = Placer(model.snapshot, options, request.group_name, request.among)
     placed = placer.place(model, request.new, request.group_name)
     return Answer(
         placed.info,
@@ -53,7 +48,7 @@ def allocate_many(model: ClusterModel, request: AllocateMany, options: Options) 
         Refused: one does not fit, and no group was named.
     """
     group = request.group_name
-    placer = Placer(model.snapshot, options, options.among, group)
+    placer = Placer(model.snapshot, options, group)
     expect_pairs(sum(new.required_nodes == 2 for new in request.news), model.size)
     is_odd = options.strict and placer.is_dedicated
     done: list[tuple[str, list[str]]] = []
@@ -85,22 +80,16 @@ class Placer:
         self,
         cluster: Snapshot,
         options: Options,
-        among: frozenset[str] | None,
         group_name: str | None,
+        among: tuple[str, ...] | None = None,
     ) -> None:
-        self._cluster = cluster
-        self._options = options
-        self._among = among
+        """Place in a group; what the command line allows goes before ``among``, of the request."""
+        self._cluster, self._options = cluster, options
+        self._among = options.among
+        if self._among is None and among is not None:
+            self._among = frozenset(among)
         self._groups: frozenset[int] | None = None
         self.is_dedicated = _is_dedicated(cluster, group_name)
-
-    @classmethod
-    def of(cls, cluster: Snapshot, options: Options, request: AllocateOne) -> Placer:
-        """For one instance; what the command line allows goes before what the request does."""
-        among = options.among
-        if among is None and request.among is not None:
-            among = frozenset(request.among)
-        return cls(cluster, options, among, request.group_name)
 
     def keep_to_group_of(self, placed: Placed) -> None:
         """Look at no other group from now on."""
@@ -112,18 +101,19 @@ class Placer:
         Raises:
             Refused: there is no such group, or nothing fits.
         """
-        request = self.request(model, new, group_name)
-        return choose_by_loss(model, request) if self.is_dedicated else choose(model, request)
+        request = self.request(new, group_name)
+        return choose(model, replace(request, by_loss=self.is_dedicated))
 
-    def request(self, model: ClusterModel, new: New, group_name: str | None) -> Allocate:
+    def request(self, new: New, group_name: str | None) -> Allocate:
         """What is asked of the engine for one instance.
 
         Raises:
-            Refused: there is no such group, or a number of nodes that makes no sense.
+            Refused: there is no such group, or what is mirrored is to have one node.
         """
-        group = None if group_name is None else self._group(group_name)
-        if new.required_nodes not in {1, 2}:
-            raise Refused(self._unsupported(model, new, group))
+        try:
+            group = None if group_name is None else find_group(group_name, self._cluster.groups)
+        except InvalidRequest as error:
+            raise Refused(str(error)) from error
         asked = new.instance
         if new.required_nodes == 1 and asked.is_mirrored and self._options.check_capacity:
             raise Refused(
@@ -137,41 +127,8 @@ class Placer:
             among=self._among,
             check_redundancy=self._options.check_capacity,
             ignore_soft_limits=self._options.ignore_soft_errors,
-            mirrored=new.required_nodes == 2,
+            required=new.required_nodes,
         )
-
-    def _group(self, name: str) -> int:
-        try:
-            return find_group(name, self._cluster.groups)
-        except InvalidRequest as error:
-            raise Refused(str(error)) from error
-
-    def _unsupported(self, model: ClusterModel, new: New, group: int | None) -> str:
-        """Say it of every group in question, unless a network is missing there anyway."""
-        groups = self._cluster.groups
-        if group is not None:
-            return _why_not(groups[group], new)
-        among = [groups[at] for at in model.groups]
-        first: list[str] = []
-        if not self.is_dedicated:
-            first = [
-                show.not_connected(f"group {each.name}", new.instance.name)
-                for each in among
-                if not _is_connected(each, new)
-            ]
-            among = [each for each in among if _is_connected(each, new)]
-        errors = [f"Group {each.name}: error {_why_not(each, new)}" for each in among]
-        return ", ".join([*first, *errors])
-
-
-def _why_not(group: Group, new: New) -> str:
-    if _is_connected(group, new):
-        return UNSUPPORTED
-    return show.not_connected(f"The group {group.name}", new.instance.name)
-
-
-def _is_connected(group: Group, new: New) -> bool:
-    return new.instance.networks <= {*group.networks}
 
 
 def _is_dedicated(cluster: Snapshot, group_name: str | None) -> bool:

@@ -5,10 +5,11 @@ if that is of use; the result is the number and, for each instance in order, its
 """
 
 from coordinator.allocator.allocation.capacity import MOST, room_for
+from coordinator.allocator.allocation.search import UNSUPPORTED
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.refusal import in_words, tally
 from coordinator.iallocator.allocation import Placer
-from coordinator.iallocator.answers import Answer, Options
+from coordinator.iallocator.answers import Answer, Options, Refused
 from coordinator.iallocator.requests import Capacity
 
 
@@ -19,8 +20,10 @@ def capacity(model: ClusterModel, request: Capacity, options: Options) -> Answer
         Refused: there is no such group, or the number of nodes makes no sense.
     """
     one = request.one
-    search = Placer.of(model.snapshot, options, one)
-    asked = search.request(model, one.new, one.group_name)
+    if one.new.required_nodes not in {1, 2}:
+        raise Refused(UNSUPPORTED)
+    placer = Placer(model.snapshot, options, one.group_name, one.among)
+    asked = placer.request(one.new, one.group_name)
     room = room_for(model, asked, MOST if request.limit is None else min(request.limit, MOST))
     count = len(room.placements)
     why = f"; then {in_words(tally(room.refused.values()))}" if room.refused else ""

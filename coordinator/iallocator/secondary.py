@@ -28,9 +28,9 @@ def allocate_secondary(model: ClusterModel, request: AllocateSecondary, options:
         check_redundancy=options.check_capacity,
         ignore_soft_limits=options.ignore_soft_errors,
     )
-    if found.node is None:
+    if not found.choices:
         raise Refused(show.nothing_fits(found.failures))
-    nodes = (instance.primary, found.node)
-    names = tuple(model.names[node] for node in nodes)
-    info = show.placed(show.score(found.score), found.successes, found.failures, names)
+    names, score = found.choices[0].nodes, found.choices[0].score
+    info = show.placed(show.score(score), found.successes, found.failures, names)
+    nodes = (instance.primary, model.index[names[1]])
     return Answer(info, names[1], after={request.instance: nodes})

@@ -22,7 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coordinator.allocator.model.cluster_model import ClusterModel
     from coordinator.allocator.model.resources import NodeResources
     from coordinator.allocator.policy import InstancePolicy
     from coordinator.allocator.request import Allocate
@@ -31,20 +30,7 @@ if TYPE_CHECKING:
 # What a placement costs, less is better: instances that no longer fit, per size in falling order;
 # and the disk space left on the chosen nodes.
 Loss = tuple[tuple[int, ...], int]
-
-
-class DedicatedOutcome(Record):
-    """What came of one group.
-
-    Attributes:
-        nodes: the chosen ones, primary first; empty when nothing fits.
-        successes, failures: nodes or pairs, as in ``GroupOutcome``.
-    """
-
-    failures: Counter[Reason]
-    nodes: tuple[int, ...] = ()
-    loss: Loss | None = None
-    successes: int = 0
+_Best = tuple[Loss, tuple[int, ...]]  # and the nodes
 
 
 class _Trial(Record):
@@ -67,27 +53,27 @@ class _Trial(Record):
 
 
 def choose_dedicated(
-    model: ClusterModel, request: Allocate, members: Sequence[int]
-) -> DedicatedOutcome:
+    state: State, request: Allocate, members: Sequence[int]
+) -> tuple[_Best | None, Counter[Reason]]:
     """Choose among ``members`` (rising indices of one group's nodes) the least loss.
 
     Whether nodes could still be emptied plays no part. Among equals the last is taken.
+
+    Returns:
+        The loss and the nodes, primary first; None when nothing fits. And how many nodes, or
+        pairs, are refused for what.
     """
-    trials = _Trials(State(model), request, members)
+    trials = _Trials(state, request, members)
     firsts = trials.firsts(force=request.ignore_soft_limits)
     if request.pair:
         return _choose_pair(trials, firsts)
-    failures = Counter(Reason(one.code) for one in firsts if one.code)
     usable = [one for one in firsts if not one.code]
-    if not usable:
-        return DedicatedOutcome(failures=failures)
-    best = min(usable, key=lambda one: one.rank)
-    return DedicatedOutcome(
-        nodes=(best.node,), loss=best.loss, successes=len(usable), failures=failures
-    )
+    best = min(usable, key=lambda one: one.rank, default=None)
+    found = None if best is None else (best.loss, (best.node,))
+    return found, Counter(Reason(one.code) for one in firsts if one.code)
 
 
-def _choose_pair(trials: _Trials, firsts: Sequence[_Trial]) -> DedicatedOutcome:
+def _choose_pair(trials: _Trials, firsts: Sequence[_Trial]) -> tuple[_Best | None, Counter[Reason]]:
     """Try each primary with the best secondary.
 
     What is lost on two nodes is the sum, so which secondary is best depends on the primary only
@@ -97,7 +83,7 @@ def _choose_pair(trials: _Trials, firsts: Sequence[_Trial]) -> DedicatedOutcome:
     by_rank = sorted((one for one in usual.values() if not one.code), key=lambda one: one.rank)
     codes = Counter(one.code for one in usual.values())
     failures: Counter[int] = Counter()
-    successes, best = 0, None
+    best: _Best | None = None
     for first in firsts:
         if first.code:
             failures[first.code] += len(usual) - 1
@@ -108,10 +94,8 @@ def _choose_pair(trials: _Trials, firsts: Sequence[_Trial]) -> DedicatedOutcome:
             if node != first.node and held > 0
         }
         out = {first.node, *others}
-        found = codes + Counter(one.code for one in others.values())
-        found -= Counter(usual[node].code for node in out)
-        successes += found.pop(0, 0)
-        failures += found
+        failures += codes + Counter(one.code for one in others.values())
+        failures -= Counter(usual[node].code for node in out)
         near = next((one for one in by_rank if one.node not in out), None)
         usable = [one for one in (near, *others.values()) if one and not one.code]
         if usable:
@@ -119,10 +103,7 @@ def _choose_pair(trials: _Trials, firsts: Sequence[_Trial]) -> DedicatedOutcome:
             loss = _together(first.loss, second.loss)
             if best is None or loss <= best[0]:
                 best = loss, (first.node, second.node)
-    counts = Counter({Reason(code): count for code, count in failures.items()})
-    if best is None:
-        return DedicatedOutcome(failures=counts)
-    return DedicatedOutcome(loss=best[0], nodes=best[1], successes=successes, failures=counts)
+    return best, Counter({Reason(code): count for code, count in failures.items() if code})
 
 
 def _together(one: Loss, other: Loss) -> Loss:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from functools import cached_property
 from itertools import islice
 
 from coordinator.allocator.allocation.pair import Pairs
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from common.names import NodeName
     from coordinator.allocator.allocation.two_nodes import AllowedPairs
     from coordinator.allocator.model.cluster_model import ClusterModel
+    from coordinator.allocator.model.state import Scope
     from coordinator.allocator.request import Allocate
     from coordinator.allocator.snapshot import Node
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     _Options = Iterator[tuple[tuple[int, ...], float]]
 
 NOT_CONNECTED = "not connected to a network that the instance needs"
+UNSUPPORTED = "Unsupported number of nodes, only one or two  supported"
 TOO_FEW_NODES = "not enough online nodes"
 
 CHOICES = 5  # the best and its runners-up
@@ -51,12 +55,17 @@ class Search:
         self._request = request
         self._demand = request.instance
         self._state = State(model)
-        self._scope = self._state.scope(scored, for_pairs=request.pair)
         self._redundancy = Redundancy(model, scored, request.instance, request.resides)
+        self._scored = scored
+
+    @cached_property
+    def _scope(self) -> Scope:
+        return self._state.scope(self._scored, for_pairs=self._request.pair)
 
     @property
     def score_before(self) -> float:
-        return self._scope.standing.value
+        """No number where no score decides."""
+        return math.nan if self._request.by_loss else self._scope.standing.value
 
     @property
     def culprit(self) -> NodeName | None:
@@ -76,6 +85,8 @@ class Search:
         if not request.networks.issubset(shown.networks):
             problem = NOT_CONNECTED
             reasons.update(dict.fromkeys(candidates, Reason.NETWORK))
+        elif request.required not in {None, 1, 2}:
+            problem = UNSUPPORTED
         elif len(candidates) < (2 if is_pair else 1):
             problem = TOO_FEW_NODES
             reasons.update(dict.fromkeys(candidates, Reason.PARTNER))
@@ -85,10 +96,11 @@ class Search:
 
         count = len(candidates)
         considered = count * (count - 1) if is_pair else count
-        if is_pair:
-            choices, refused = self._pairs(candidates, reasons)
+        if request.by_loss:
+            choices, refused = self._by_loss(candidates)
         else:
-            choices, refused = self._singles(candidates, reasons)
+            try_all = self._pairs if is_pair else self._singles
+            choices, refused = try_all(candidates, reasons)
         outcome = GroupOutcome(
             group=group,
             alloc_policy=shown.alloc_policy,
@@ -110,6 +122,13 @@ class Search:
 
     def _named(self, reasons: Mapping[int, Reason]) -> dict[NodeName, Reason]:
         return {self._model.names[node]: reasons[node] for node in sorted(reasons)}
+
+    def _by_loss(self, candidates: Sequence[int]) -> tuple[tuple[Choice, ...], _Count]:
+        from coordinator.allocator.allocation.dedicated import choose_dedicated  # seldom needed
+
+        best, failures = choose_dedicated(self._state, self._request, candidates)
+        choices = () if best is None else (Choice(self._names(best[1]), best[0]),)
+        return choices, lambda: failures
 
     def _singles(
         self, candidates: Sequence[int], reasons: dict[int, Reason]

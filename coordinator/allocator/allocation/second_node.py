@@ -1,34 +1,18 @@
 """A second node for an instance that has one: making it a mirrored one."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from common.model.template import MIRRORED
-from common.record import Record, replace
+from common.record import replace
 from coordinator.allocator.allocation.pair import Pairs
 from coordinator.allocator.allocation.redundancy import Redundancy
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.state import State
 from coordinator.allocator.refusal import Reason
-
-
-class SecondNode(Record):
-    """The outcome; counts are of the nodes tried.
-
-    Attributes:
-        node: the one to take; None when none will do.
-        score: of the whole cluster with it.
-    """
-
-    node: int | None
-    score: float = 0.0
-    successes: int = 0
-    failures: Mapping[Reason, int] = MappingProxyType({})
+from coordinator.allocator.request import Choice, GroupOutcome
 
 
 def choose_second_node(
     model: ClusterModel, index: int, *, check_redundancy: bool, ignore_soft_limits: bool
-) -> SecondNode:
+) -> GroupOutcome:
     """Choose among all other nodes of its group, offline ones included, as hail does.
 
     ``index`` is of the instance. Every node has to stay one that could be emptied, if
@@ -42,13 +26,13 @@ def choose_second_node(
     members = model.groups[model.group_of[primary]]
     scope = state.scope(everyone, for_pairs=True)
     pairs = Pairs(state, scope, members, demand, force=ignore_soft_limits)
-    failures = pairs.count_of(primary)
-    left = len(members) - 1 - sum(failures.values())
-    allowed = pairs.allowed([primary], members)
+    failures, choices = pairs.count_of(primary), tuple[Choice, ...]()
     redundancy = Redundancy(model, everyone, demand, resides=index)
-    for nodes, score in pairs.from_best(allowed):
+    for nodes, score in pairs.from_best(pairs.allowed([primary], members)):
         if not check_redundancy or redundancy.stays(state, nodes):
-            return SecondNode(nodes[1], score, left, failures)
-        left -= 1
+            choices = (Choice(tuple(model.names[node] for node in nodes), score),)
+            break
         failures[Reason.REDUNDANCY] += 1
-    return SecondNode(None, failures=failures)
+    group = model.group_of[primary]
+    policy = model.snapshot.groups[group].alloc_policy
+    return GroupOutcome(group, policy, choices, len(members) - 1, lambda: failures)

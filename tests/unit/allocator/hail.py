@@ -102,7 +102,7 @@ def _request(snapshot: Snapshot, request: Allocate | Relocate) -> dict[str, Any]
             "name": request.instance,
             "required_nodes": 1,
             "relocate_from": [
-                snapshot.nodes[one.primary].name
+                snapshot.nodes[one.homes[-1]].name
                 for one in snapshot.instances
                 if one.name == request.instance
             ],
