@@ -50,8 +50,7 @@ class Several:
     def __add__(self, other: Any) -> Several:
         return self._each(operator.add, other)
 
-    def __radd__(self, other: float) -> Several:
-        return self._each(operator.add, other)
+    __radd__ = __add__
 
     def __sub__(self, other: Any) -> Several:
         return self._each(operator.sub, other)
@@ -59,8 +58,7 @@ class Several:
     def __mul__(self, other: Any) -> Several:
         return self._each(operator.mul, other)
 
-    def __rmul__(self, other: float) -> Several:
-        return self._each(operator.mul, other)
+    __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Several:
         return self._each(operator.truediv, other)

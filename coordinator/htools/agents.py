@@ -23,14 +23,10 @@ def ask_agents(
         that gave no usable answer, which are left out.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        answers = list(pool.map(partial(_ask, collector=collector, port=port), nodes))
-    found = [
-        {"node": node, "reports": [report]}
-        for node, report in zip(nodes, answers, strict=True)
-        if report is not None
-    ]
-    silent = tuple(node for node, report in zip(nodes, answers, strict=True) if report is None)
-    return json.dumps(found), silent
+        answers = pool.map(partial(_ask, collector=collector, port=port), nodes)
+        told = list(zip(nodes, answers, strict=True))
+    found = [{"node": node, "reports": [report]} for node, report in told if report is not None]
+    return json.dumps(found), tuple(node for node, report in told if report is None)
 
 
 def _ask(node: str, *, collector: str, port: int) -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ def jobs_of(sets: Sequence[Sequence[Move]], cluster: Snapshot) -> list[list[Job]
 
 
 def run_jobs(
-    path: str,
+    path: str | None,
     sets: Sequence[Sequence[Job]],
     *,
     program: str,
@@ -46,17 +46,20 @@ def run_jobs(
     SIGINT or SIGTERM ends this after the set under way, without an error if its jobs succeed.
 
     Args:
-        path: of the LUXI socket; empty for this node's coordinator.
+        path: of the LUXI socket; empty for this node's coordinator, None if none was named.
         sets: jobs that may run side by side.
         program: recorded with each operation, as who asked for it.
         reason: recorded as why.
         priority: of the jobs, from -20 (first) to 19; None for the ordinary one.
 
     Raises:
+        InvalidRequest: no socket was named.
         Conflict: a job was refused or failed; names each and its instance.
         Cancelled: a second signal came.
         GntError: the coordinator cannot be asked.
     """
+    if path is None:
+        raise InvalidRequest(f"{program}: Execution of commands possible only on LUXI")
     common: dict[str, object] = {"reason": [[program, reason, time.time_ns()]]}
     if priority is not None:
         common["priority"] = priority

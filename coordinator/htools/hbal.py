@@ -118,7 +118,8 @@ def _balance_group(start: Balance, options: Parsed, cluster: Snapshot, report: R
     if options.verbose > 3:
         report.totals(end)
     if options.exec:
-        _execute(options, cluster, sets)
+        jobs, why = jobs_of(sets, cluster), options.reason or ""
+        run_jobs(options.luxi, jobs, program="hbal", reason=why, priority=options.priority)
 
 
 def _search(balance: Balance, options: Parsed) -> LookAhead:
@@ -146,14 +147,4 @@ def _say_end(
         say(f"Solution length={len(moves)}")
 
 
-def _execute(options: Parsed, cluster: Snapshot, sets: list[list[Move]]) -> None:
-    if options.luxi is None:
-        raise InvalidRequest("hbal: Execution of commands possible only on LUXI")
-    why, priority = options.reason or "", options.priority
-    run_jobs(options.luxi, jobs_of(sets, cluster), program="hbal", reason=why, priority=priority)
-
-
 main = partial(run, "hbal", OPTIONS, balance)
-
-if __name__ == "__main__":
-    main()

@@ -17,6 +17,7 @@ from coordinator.htools.options import Parsed
 from coordinator.htools.output import say, tell
 from coordinator.htools.program import run
 from coordinator.htools.saving import save_cluster
+from coordinator.htools.tables import listed
 from coordinator.iallocator.names import groups_named
 
 OPTIONS = named(
@@ -155,9 +156,7 @@ def _show(plans: Sequence[Round], layout: Layout, cluster: Snapshot, options: Pa
 
 def _graph_text(graph: Graph) -> str:
     """As Haskell shows an array of lists."""
-    rows = ",".join(
-        f"({vertex},[{','.join(map(str, near))}])" for vertex, near in sorted(graph.items())
-    )
+    rows = ",".join(f"({vertex},{listed(near)})" for vertex, near in sorted(graph.items()))
     return f"array ({min(graph)},{max(graph)}) [{rows}]"
 
 
@@ -174,6 +173,3 @@ def _comparison(found: dict[str, list[list[int]]]) -> str:
 
 
 main = partial(run, "hroller", OPTIONS, roll)
-
-if __name__ == "__main__":
-    main()

@@ -9,7 +9,7 @@ from coordinator.allocator.model.score import Score
 from coordinator.allocator.packing.filling import Filling
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.htools.output import tell
-from coordinator.htools.tables import aligned, score_table, show
+from coordinator.htools.tables import aligned, listed, score_table, show
 
 
 def tell_score(filling: Filling) -> None:
@@ -37,10 +37,10 @@ def tell_candidates(filling: Filling, *, pair: bool) -> None:
             one: [each for each in nodes if each != one and group_of[each] == group_of[one]]
             for one in nodes
         }
-        pairs = ",".join(f"({one},{_list(them)})" for one, them in others.items() if them)
+        pairs = ",".join(f"({one},{listed(them)})" for one, them in others.items() if them)
         tell(f"Allocatable nodes: Right [{pairs}]")
     else:
-        tell(f"Allocatable nodes: Left {_list(nodes)}")
+        tell(f"Allocatable nodes: Left {listed(nodes)}")
 
 
 def tell_map(title: str, cluster: Snapshot, filling: Filling) -> None:
@@ -62,7 +62,3 @@ def tell_map(title: str, cluster: Snapshot, filling: Filling) -> None:
 
 def _names(names: Iterable[str]) -> str:
     return json.dumps(list(names), separators=(",", ":"))
-
-
-def _list(numbers: Sequence[int]) -> str:
-    return f"[{','.join(map(str, numbers))}]"

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import partial
 
-from common.errors import InvalidRequest
 from common.record import replace
 from coordinator.allocator.balancing.squeezing import (
     STANDBY_TAG,
@@ -34,8 +33,6 @@ OPTIONS = named(
     " static-kvm-node-memory",
     save="write the cluster, before and after, to FILE.original and FILE.squeezed",
 )
-
-_Jobs = list[list[Job]]
 
 
 def squeeze(options: Parsed) -> int:
@@ -82,13 +79,15 @@ def _turn(
     if off:
         tag = "".join(f"  gnt-node add-tags {alias} {STANDBY_TAG}\n" for alias in aliases)
         text = f"{moves}\necho Tagging Commands\n{tag}\necho Power Commands\n{power}"
-        tags: _Jobs = [[[_tag(name)]] for name in names]
+        tags: list[list[Job]] = [[[_tag(name)]] for name in names]
         jobs = [*sets, *tags, _power(names, "power-off")]
     else:
         text = f"echo Power Commands\n{power}{moves}"
         jobs = [_power(names, "power-on"), *sets]
     _tell_commands(text, options)
-    _run(jobs, f"{'condensing' if off else 'expanding'} by {len(nodes)} nodes", options)
+    if options.exec:
+        reason = f"{'condensing' if off else 'expanding'} by {len(nodes)} nodes"
+        run_jobs(options.luxi, jobs, program="hsqueeze", reason=reason)
     when = f"after hsqueeze {'run' if off else 'expansion'}"
     save_cluster(moved(after.cluster, after.moves), options.save, "squeezed", when)
 
@@ -133,16 +132,4 @@ def _power(nodes: Sequence[str], command: str) -> list[Job]:
     return [[*marks, order]]
 
 
-def _run(jobs: _Jobs, comment: str, options: Parsed) -> None:
-    """Make the changes, if that is asked for."""
-    if not options.exec:
-        return
-    if options.luxi is None:
-        raise InvalidRequest("hsqueeze: Execution of commands possible only on LUXI")
-    run_jobs(options.luxi, jobs, program="hsqueeze", reason=comment)
-
-
 main = partial(run, "hsqueeze", OPTIONS, squeeze)
-
-if __name__ == "__main__":
-    main()

@@ -16,8 +16,7 @@ _UNITS = {
     "": 1.0, "m": 1.0, "mib": 1.0, "g": 1024.0, "gib": 1024.0, "t": 1048576.0, "tib": 1048576.0,
 }  # fmt: skip
 _DECIMAL = {"M": 1e6, "MB": 1e6, "G": 1e9, "GB": 1e9, "T": 1e12, "TB": 1e12}
-
-
+_USUAL = {5: ("1", "False"), 6: ("False",), 7: ()}  # spindles and exclusive storage, if left out
 _MOST = 1 << 50  # MiB
 
 
@@ -32,20 +31,15 @@ def simulated(specs: Sequence[str]) -> Snapshot:
     groups: list[Group] = []
     nodes: list[Node] = []
     for at, spec in enumerate(reversed(specs), 1):
-        fields = [*spec.split(","), "1", "False"][: max(7, len(spec.split(",")))]
-        if not 5 <= len(spec.split(",")) <= 7 or fields[0] not in _POLICIES:
-            raise InvalidRequest(f"Invalid cluster specification '{spec}'")
-        if len(spec.split(",")) == 6:
-            fields[6] = "False"
-        policy, count, disk, memory, cpus, spindles, exclusive = fields
+        fields = spec.split(",")
         try:
-            size, all_cpus, all_spindles = int(count), int(cpus), int(spindles)
-        except ValueError as error:
+            policy, count, disk, memory, cpus, spindles, exclusive = *fields, *_USUAL[len(fields)]
+            alloc_policy, size = _POLICIES[policy], int(count)
+            all_cpus, all_spindles = int(cpus), int(spindles)
+        except (KeyError, ValueError) as error:
             raise InvalidRequest(f"Invalid cluster specification '{spec}'") from error
         groups.append(
-            Group(
-                name=f"group-{at:02d}", uuid=f"fake-uuid-{at:02d}", alloc_policy=_POLICIES[policy]
-            )
+            Group(name=f"group-{at:02d}", uuid=f"fake-uuid-{at:02d}", alloc_policy=alloc_policy)
         )
         nodes += [
             Node(

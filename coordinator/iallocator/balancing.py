@@ -5,7 +5,6 @@ largest number of moves, and ``group_name``; the answer has the form of one to n
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from heapq import merge
 
 import numpy as np
@@ -20,17 +19,8 @@ from coordinator.iallocator.names import groups_named
 from coordinator.iallocator.opcodes import Opcode
 from coordinator.iallocator.requests import BalanceCluster
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A move of a group, and what it gains."""
-
-    move: Move
-    before: float
-
-    @property
-    def gain(self) -> float:
-        return self.before - self.move.score
+Step = tuple[float, Move]
+"""A move of a group, and the score before it."""
 
 
 def balance(model: ClusterModel, request: BalanceCluster, options: Options) -> Answer:
@@ -45,17 +35,16 @@ def balance(model: ClusterModel, request: BalanceCluster, options: Options) -> A
     jobs: list[tuple[Opcode, ...]] = []
     after: dict[int, tuple[int, ...]] = {}
     scores: dict[int, tuple[float, float]] = {}
-    for step in steps:
+    for score, move in steps:
         if request.max_operations is not None and len(jobs) >= request.max_operations:
             break
-        move = step.move
         nodes = tuple(node for node in move.after if node != NOWHERE)
         group = cluster.nodes[nodes[0]].group
         moved.append(moved_to(cluster, move.instance, nodes))
         first, *rest = opcodes_of(move, cluster)
         jobs.append(({**first, "depends": [[-1, ["success"]]]} if jobs else first, *rest))
         after[move.instance] = nodes
-        scores[group] = (scores.get(group, (step.before,))[0], move.score)
+        scores[group] = (scores.get(group, (score,))[0], move.score)
     scores_in_words = ", ".join(
         f"group {cluster.groups[group].name} from {before:.8f} to {now:.8f}"
         for group, (before, now) in scores.items()
@@ -82,13 +71,13 @@ def _best_first(model: ClusterModel, groups: list[int], options: Options) -> Ite
         for group in groups
         if (members := model.groups.get(group))
     )
-    return merge(*ways, key=lambda step: -step.gain)
+    return merge(*ways, key=lambda step: step[1].score - step[0])
 
 
 def _steps(balancing: Balance) -> Iterator[Step]:
     before = balancing.score().value
     for move in balancing.moves():
-        yield Step(move, before)
+        yield before, move
         before = move.score
 
 

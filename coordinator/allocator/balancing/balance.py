@@ -14,6 +14,7 @@ import numpy as np
 
 from common.record import Record, replace
 from coordinator.allocator.arrays import Bools, Floats, Ints
+from coordinator.allocator.balancing.departures import may_leave
 from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.balancing.move_matrix import Candidates
 from coordinator.allocator.balancing.moves import Limits, MoveKind
@@ -150,28 +151,18 @@ class Balance:
 
     def best_of(self, score: Score, near: list[Candidates], bound: float) -> ChosenMove | None:
         """The best by exact scores; None if none is better than ``bound``."""
-        values: list[Floats] = []
-        ranks: list[Ints] = []
+        found: list[tuple[float, int, ChosenMove]] = []
         size = len(self.state.nodes)
         for some in near:
-            values.append(self._exact(score, some))
+            values = self._exact(score, some)
             within = some.targets * len(MoveKind) + int(some.kind) if some.kind else -1
-            ranks.append(some.instances * (size * len(MoveKind) + 1) + within)
-        if not values:
-            return None
-        value, rank = np.concatenate(values), np.concatenate(ranks)
-        if not len(value) or not value.min() < bound:
-            return None
-        winner = int(np.lexsort((rank, value))[0])
-        which = 0
-        lowest = float(value[winner])
-        while winner >= len(values[which]):
-            winner -= len(values[which])
-            which += 1
-        chosen = near[which]
-        return ChosenMove(
-            chosen.kind, int(chosen.instances[winner]), int(chosen.targets[winner]), lowest
-        )
+            ranks = some.instances * (size * len(MoveKind) + 1) + within
+            for at in np.lexsort((ranks, values))[:1].tolist():
+                one, target = int(some.instances[at]), int(some.targets[at])
+                choice = ChosenMove(some.kind, one, target, float(values[at]))
+                found.append((choice.score, int(ranks[at]), choice))
+        best = min(found, key=lambda each: each[:2], default=None)
+        return best[2] if best is not None and best[0] < bound else None
 
     def _exact(self, score: Score, some: Candidates) -> Floats:
         outcome = simulate(
@@ -207,22 +198,4 @@ class Balance:
 
     def may(self, kind: MoveKind, one: int) -> bool:
         """Whether the limits allow a move of this kind, whatever there is room for."""
-        state, limits = self.state, self.limits
-        offline, mirror = state.resources.offline, int(state.secondary[one])
-        leaves_primary = kind is not MoveKind.REPLACE_SECONDARY
-        copies_disks = kind not in {MoveKind.FAILOVER, MoveKind.FAILOVER_TO_ANY}
-        uses_mirror = kind in {
-            MoveKind.FAILOVER,
-            MoveKind.REPLACE_PRIMARY,
-            MoveKind.FAILOVER_AND_REPLACE,
-        }
-        strays = kind is MoveKind.REPLACE_PRIMARY or (
-            kind in {MoveKind.REPLACE_AND_FAILOVER, MoveKind.FAILOVER_AND_REPLACE}
-            and not offline[state.primary[one]]
-        )
-        return not (
-            (leaves_primary and not limits.instance_moves)
-            or (copies_disks and not limits.disk_moves)
-            or (uses_mirror and (mirror < 0 or bool(offline[mirror])))
-            or (strays and limits.restricted)
-        )
+        return bool(may_leave(self.state, kind, np.array([one]), self.targets, self.limits)[0])

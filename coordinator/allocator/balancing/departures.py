@@ -7,7 +7,7 @@ import numpy as np
 
 from coordinator.allocator.arrays import Bools, Ints
 from coordinator.allocator.balancing.group_state import GroupState
-from coordinator.allocator.balancing.moves import MoveKind
+from coordinator.allocator.balancing.moves import Limits, MoveKind
 from coordinator.allocator.model.resources import NodeResources
 from coordinator.allocator.model.shift import add_primary, add_secondary
 
@@ -31,6 +31,23 @@ class Departures:
     strict: Bools
     new_primary: Ints | None = None
     dependent: tuple[NodeResources, Bools] | None = None
+
+
+def may_leave(state: GroupState, kind: MoveKind, some: Ints, online: Ints, limits: Limits) -> Bools:
+    """Which instances, given by position, may be moved by a move of one kind, if there is room.
+
+    Those that fail over on the way have to do so to one of the nodes ``online``.
+    """
+    copies_disks = kind not in {MoveKind.FAILOVER, MoveKind.FAILOVER_TO_ANY}
+    changes_primary = kind is not MoveKind.REPLACE_SECONDARY
+    if (copies_disks and not limits.disk_moves) or (changes_primary and not limits.instance_moves):
+        return np.zeros(len(some), dtype=np.bool_)
+    may: Bools = state.demands.mirrored[some] == (kind is not MoveKind.FAILOVER_TO_ANY)
+    if kind in {MoveKind.FAILOVER, MoveKind.REPLACE_PRIMARY, MoveKind.FAILOVER_AND_REPLACE}:
+        may &= np.isin(state.secondary[some], online)
+    if limits.restricted and copies_disks and changes_primary:
+        may &= (kind is not MoveKind.REPLACE_PRIMARY) & state.is_offline(state.primary[some])
+    return may
 
 
 def leave(state: GroupState, kind: MoveKind, some: Ints, *, force: bool) -> Departures:

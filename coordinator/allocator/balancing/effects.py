@@ -10,7 +10,7 @@ from coordinator.allocator.model.score import Score
 from coordinator.allocator.model.terms import WEIGHTS, Term
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Spread:
     """One spread for all instances: amounts times factors of nodes.
 
@@ -61,16 +61,17 @@ def distinct_spreads(state: GroupState, score: Score, some: Ints, targets: Ints)
     found: dict[bytes, Spread] = {}
     for term, first, second, scale in rows:
         as_primary, as_secondary = first.astype(np.float64), second.astype(np.float64)
-        centred = score.before[term, targets] - score.means[term]
         whole = score.before[term, score.online]
         is_disk = term in {Term.FREE_DISK_CV, Term.FREE_DISK_CV_FORTH}
         key = bytes([is_disk]) + b"".join(
             part.tobytes() for part in (as_primary, as_secondary, scale, whole)
         )
-        weight = WEIGHTS[term] + (found[key].weight if key in found else 0.0)
-        first_term = found[key].term if key in found else term
+        if key in found:
+            found[key].weight += WEIGHTS[term]
+            continue
         found[key] = Spread(
-            first_term, weight, as_primary, as_secondary, scale, centred,
+            term, WEIGHTS[term], as_primary, as_secondary, scale,
+            score.before[term, targets] - score.means[term],
             per_disk * resources.exclusive if is_disk and resources.exclusive.any() else None,
         )  # fmt: skip
     return list(found.values())

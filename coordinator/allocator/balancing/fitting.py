@@ -11,44 +11,6 @@ from coordinator.allocator.model.shift import too_many
 NO_LIMIT = np.int64(1) << 60
 
 
-class Room:
-    """What fits on each of some nodes: amounts have to be below these."""
-
-    def __init__(self, resources: NodeResources) -> None:
-        self._resources = resources
-        room = resources.memory - np.where(resources.fails_n1, 0, resources.reserved)
-        self.memory = np.minimum(room, resources.memory)
-        self.disk = _disk_room(resources.disk, resources)
-        self.next_disk = _disk_room(resources.next_disk, resources)
-        self.spindles = _spindle_room(resources.spindles, resources)
-        self.next_spindles = _spindle_room(resources.next_spindles, resources)
-
-    def checks(self, demands: Demands, *, as_primary: bool) -> "Checks":
-        """The checks of these instances as primaries or as secondaries on each target."""
-        resources, local, real = self._resources, demands.local, demands.count > 0
-        disk = np.where(local & real, demands.disk, -NO_LIMIT)
-        soon_disk = np.where(local, demands.next_disk, -NO_LIMIT)
-        spindles = np.where(local & real, demands.spindles, -NO_LIMIT)
-        soon_spindles = np.where(local, demands.next_spindles, -NO_LIMIT)
-        strict = [
-            (disk, self.disk),
-            (soon_disk, self.next_disk),
-            (spindles, self.spindles),
-            (soon_spindles, self.next_spindles),
-        ]
-        hard = [(disk, resources.disk)]
-        cpus = None
-        if as_primary:
-            memory = np.where(real, demands.memory, -NO_LIMIT)
-            hard.append((memory, resources.memory))
-            strict += [(memory, self.memory), (demands.next_memory, resources.next_memory)]
-            cpus = _cpu_table(demands, resources)
-        else:
-            needed = np.where(real, demands.needed, -NO_LIMIT)
-            strict += [(needed, resources.memory), (demands.needed, resources.next_memory)]
-        return Checks(_merged(strict), _merged(hard), cpus, _exclusive(demands, resources))
-
-
 @dataclass(frozen=True, slots=True)
 class Checks:
     """What instances ask, beside what nodes have room for.
@@ -86,6 +48,36 @@ class Checks:
         for amounts, limit in others:
             ok &= amounts[part][:, None] < limit
         return ok
+
+
+def checks_of(demands: Demands, resources: NodeResources, *, as_primary: bool) -> Checks:
+    """The checks of instances as primaries or as secondaries on each of some nodes."""
+    local, real = demands.local, demands.count > 0
+    disk = np.where(local & real, demands.disk, -NO_LIMIT)
+    soon_disk = np.where(local, demands.next_disk, -NO_LIMIT)
+    spindles = np.where(local & real, demands.spindles, -NO_LIMIT)
+    soon_spindles = np.where(local, demands.next_spindles, -NO_LIMIT)
+    strict = [
+        (disk, _disk_room(resources.disk, resources)),
+        (soon_disk, _disk_room(resources.next_disk, resources)),
+        (spindles, _spindle_room(resources.spindles, resources)),
+        (soon_spindles, _spindle_room(resources.next_spindles, resources)),
+    ]
+    hard = [(disk, resources.disk)]
+    cpus = None
+    if as_primary:
+        memory = np.where(real, demands.memory, -NO_LIMIT)
+        kept = np.where(resources.fails_n1, 0, np.maximum(resources.reserved, 0))
+        hard.append((memory, resources.memory))
+        strict += [
+            (memory, resources.memory - kept),
+            (demands.next_memory, resources.next_memory),
+        ]
+        cpus = _cpu_table(demands, resources)
+    else:
+        needed = np.where(real, demands.needed, -NO_LIMIT)
+        strict += [(needed, resources.memory), (demands.needed, resources.next_memory)]
+    return Checks(_merged(strict), _merged(hard), cpus, _exclusive(demands, resources))
 
 
 def _disk_room(disk: Ints, resources: NodeResources) -> Ints:

@@ -10,6 +10,7 @@ import numpy as np
 
 from coordinator.allocator.arrays import Bools, Floats, Ints
 from coordinator.allocator.balancing.departures import leave
+from coordinator.allocator.balancing.fitting import checks_of
 from coordinator.allocator.balancing.moves import MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
 from coordinator.allocator.balancing.reserve import add_reserve
@@ -48,21 +49,19 @@ class MoveMatrix:
             after[by_target, 0] = score.before[by_target][:, nodes[0]]
         self._constant, self._squares, self._shifts = score.effects(nodes, after)
         self._as_primary = left.new_primary is None
-        self._checks = step.room.checks(demands, as_primary=self._as_primary)
+        self._checks = checks_of(demands, step.target_resources, as_primary=self._as_primary)
         self._split_spreads()
 
     def _split_spreads(self) -> None:
         """Put the spreads that targets do not change into the constant."""
-        step, score = self._step, self._step.score
-        count = score.count
+        step, count = self._step, self._step.score.count
         position = np.searchsorted(step.some, self._some)
         self._factors: list[tuple[float, Floats, Floats]] = []
         known = -np.maximum(self._demands.disk_spindles, 0)
         for spread in step.spreads:
             amounts = spread.as_primary if self._as_primary else spread.as_secondary
             amounts = amounts[position]
-            shift, growth = self._shifts[spread.term], self._squares[spread.term]
-            base = score.variances[spread.term] + growth / count - (shift / count) ** 2
+            shift, base = self._shifts[spread.term], self._variance(spread.term)
             left, right = [base], [np.ones(len(step.targets))]
             parts = [(amounts, spread.scale)]
             if spread.exclusive_scale is not None:
@@ -84,9 +83,13 @@ class MoveMatrix:
                 self._factors.append((spread.weight, table, np.stack(right)))
         if self._kind is MoveKind.FAILOVER_TO_ANY:
             term = Term.RESERVED_MEM_CV
-            shift, growth = self._shifts[term], self._squares[term]
-            base = score.variances[term] + growth / count - (shift / count) ** 2
-            self._constant += WEIGHTS[term] * np.sqrt(np.maximum(base, 0))
+            self._constant += WEIGHTS[term] * np.sqrt(np.maximum(self._variance(term), 0))
+
+    def _variance(self, term: Term) -> Floats:
+        """Per instance: the variance of a term once it has left, targets not yet counted."""
+        score, shift = self._step.score, self._shifts[term] / self._step.score.count
+        variance: Floats = score.variances[term] + self._squares[term] / score.count - shift**2
+        return variance
 
     def block(self, part: slice) -> Candidates:
         """Estimate the moves of some rows; what is impossible costs infinitely much."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from coordinator.allocator.arrays import Ints
+from coordinator.allocator.balancing.departures import may_leave
 from coordinator.allocator.balancing.move_matrix import Candidates, MoveMatrix
 from coordinator.allocator.balancing.moves import MoveKind
 from coordinator.allocator.balancing.outcomes import simulate
@@ -34,32 +35,19 @@ def near_best(step: Step, bound: float, tolerance: float) -> list[Candidates]:
 
 
 def _all(step: Step) -> Iterator[Candidates]:
-    state, limits, mirrored = step.state, step.limits, step.state.demands.mirrored[step.some]
-    others, pairs = step.some[~mirrored], step.some[mirrored]
-    offline = state.is_offline(state.primary[pairs])
-    valid = np.isin(state.secondary[pairs], step.targets) & limits.instance_moves
-    yield from _failovers(step, pairs[valid])
-    if limits.instance_moves:
-        yield from _towards(step, MoveKind.FAILOVER_TO_ANY, others)
-    if not limits.disk_moves:
-        return
-    yield from _towards(step, MoveKind.REPLACE_SECONDARY, pairs)
-    if not limits.instance_moves:
-        return
-    free = offline | (not limits.restricted)
-    yield from _towards(step, MoveKind.REPLACE_AND_FAILOVER, pairs[free])
-    yield from _towards(step, MoveKind.FAILOVER_AND_REPLACE, pairs[free & valid])
-    if not limits.restricted:
-        yield from _towards(step, MoveKind.REPLACE_PRIMARY, pairs[valid])
+    for kind in MoveKind:
+        some = step.some[may_leave(step.state, kind, step.some, step.targets, step.limits)]
+        find = _failovers if kind is MoveKind.FAILOVER else _towards
+        yield from find(step, kind, some)
 
 
-def _failovers(step: Step, some: Ints) -> Iterator[Candidates]:
+def _failovers(step: Step, kind: MoveKind, some: Ints) -> Iterator[Candidates]:
     if not len(some):
         return
     nowhere, force = np.zeros(len(some), dtype=np.int64), step.limits.ignore_soft_errors
-    outcome = simulate(step.state, MoveKind.FAILOVER, some, nowhere, force=force)
+    outcome = simulate(step.state, kind, some, nowhere, force=force)
     value = np.where(outcome.codes == 0, step.score.estimates(outcome.changed), np.inf)
-    yield Candidates(MoveKind.FAILOVER, some, nowhere, value)
+    yield Candidates(kind, some, nowhere, value)
 
 
 def _towards(step: Step, kind: MoveKind, some: Ints) -> Iterator[Candidates]:

@@ -4,7 +4,6 @@ import numpy as np
 
 from coordinator.allocator.arrays import Ints
 from coordinator.allocator.balancing.effects import distinct_spreads
-from coordinator.allocator.balancing.fitting import Room
 from coordinator.allocator.balancing.group_state import GroupState
 from coordinator.allocator.balancing.moves import Limits
 from coordinator.allocator.model.score import Score
@@ -16,7 +15,7 @@ class Step:
     Attributes:
         state, score, limits: the group, how it stands, and what may be done.
         some: positions of the instances that may move.
-        targets, target_resources, room: where to, positions of nodes, rising; and what there is.
+        targets, target_resources: where to, positions of nodes, rising; and what there is.
         n1_matters: whether a move may change how many nodes lack memory for a failover.
     """
 
@@ -27,7 +26,6 @@ class Step:
         self.targets, self.limits = targets, limits
         self.spreads = distinct_spreads(state, score, some, targets)
         self.target_resources = state.resources.at(targets)
-        self.room = Room(self.target_resources)
         self._held = (state.holders[:, targets] > 0).astype(np.int64)
         resources = state.resources
         reliable = (

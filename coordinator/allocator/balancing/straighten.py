@@ -6,7 +6,6 @@ all.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,13 +16,6 @@ from coordinator.allocator.snapshot import NOWHERE
 
 _ATTEMPTS = 60
 _SAME = 1e-9  # by which a score may differ after the same moves in another order
-
-
-@dataclass(frozen=True, slots=True)
-class _Stuck:
-    """The move at ``at``, a position in the moves tried, cannot be made."""
-
-    at: int
 
 
 def straightened(start: Balance, moves: Sequence[Move]) -> tuple[list[Move], Balance] | None:
@@ -37,14 +29,11 @@ def straightened(start: Balance, moves: Sequence[Move]) -> tuple[list[Move], Bal
             return None
         kept = [at for at in range(len(moves)) if at not in left_out]
         end = start.fork()
-        made = _replay(end, [moves[at] for at in kept])
-        if isinstance(made, _Stuck):
-            left_out -= _in_the_way(moves, kept[made.at], left_out)
-            left_out = _passable(moves, left_out)
-        elif end.score().value <= moves[-1].score + _SAME:
-            return made, end
-        else:
-            return None
+        made, stuck = _replay(end, [moves[at] for at in kept])
+        if stuck is None:
+            return (made, end) if end.score().value <= moves[-1].score + _SAME else None
+        left_out -= _in_the_way(moves, kept[stuck], left_out)
+        left_out = _passable(moves, left_out)
     return None
 
 
@@ -91,8 +80,12 @@ def _in_the_way(moves: Sequence[Move], stuck: int, left_out: set[int]) -> set[in
     return freeing or before or left_out
 
 
-def _replay(balance: Balance, moves: Sequence[Move]) -> list[Move] | _Stuck:
-    """Bring each move's instance where it goes, from where it then is."""
+def _replay(balance: Balance, moves: Sequence[Move]) -> tuple[list[Move], int | None]:
+    """Bring each move's instance where it goes, from where it then is.
+
+    Returns:
+        The moves made, and the position of the first that cannot be; None if all were made.
+    """
     positions = {instance: at for at, instance in enumerate(balance.state.instances.tolist())}
     made: list[Move] = []
     for at, move in enumerate(moves):
@@ -102,12 +95,12 @@ def _replay(balance: Balance, moves: Sequence[Move]) -> list[Move] | _Stuck:
             continue
         way = _way(here, move.after)
         if way is None or not balance.may(way[0], one):
-            return _Stuck(at)
+            return made, at
         step = balance.attempt(way[0], one, int(np.searchsorted(balance.state.nodes, way[1])))
         if step is None:
-            return _Stuck(at)
+            return made, at
         made.append(replace(step, score=balance.score().value))
-    return made
+    return made, None
 
 
 def _way(before: tuple[int, int], after: tuple[int, int]) -> tuple[MoveKind, int] | None:

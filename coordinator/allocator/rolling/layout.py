@@ -3,7 +3,7 @@
 Only what a node has to have counts: memory, disk, and spindles where storage is exclusive.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from immutables import Map
@@ -35,6 +35,10 @@ class Layout:
 
     places: Map[int, Place]
     assignments: Map[int, tuple[int, int]]
+
+    def moved(self, places: Mapping[int, Place], index: int, homes: tuple[int, int]) -> "Layout":
+        """The same with an instance on other nodes, and with some nodes as they are then."""
+        return Layout(self.places.update(places), self.assignments.set(index, homes))
 
 
 def layout_of(model: ClusterModel) -> Layout:
@@ -77,11 +81,8 @@ def without_primary(place: Place, index: int, one: Instance) -> Place:
 def with_secondary(place: Place, index: int, one: Instance) -> Place | None:
     """The node with a copy of the instance; None if there is no room, or it cannot be mirrored."""
     refused, after = add_secondary(place.resources, asked(one), promised=0, force=True)
-    return (
-        None
-        if refused
-        else replace(place, resources=after, secondaries=(index, *place.secondaries))
-    )
+    copies = (index, *place.secondaries)
+    return None if refused else replace(place, resources=after, secondaries=copies)
 
 
 def without_secondary(place: Place, index: int, one: Instance) -> Place:

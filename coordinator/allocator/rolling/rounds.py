@@ -9,7 +9,6 @@ The choices are those of Debian's hroller, to the last tie.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import Protocol
 
 from coordinator.allocator.rolling.colouring import Graph, graph_of
 from coordinator.allocator.rolling.layout import (
@@ -25,10 +24,8 @@ Round = tuple[list[int], Layout]
 """Nodes that may be down together, and where their instances are then."""
 
 
-class _Relocate(Protocol):
-    """Takes an instance to the first target with room; None if none has."""
-
-    def __call__(self, layout: Layout, index: int, targets: list[int]) -> Layout | None: ...
+_Empty = Callable[[Layout, int, list[int]], Layout | None]
+"""Empties a node, each of its instances onto the first target with room; None if one has none."""
 
 
 def graph_of_nodes(
@@ -77,13 +74,19 @@ class Mover:
 
     def rounds_by_room(self, nodes: Sequence[int], layout: Layout) -> list[Round] | None:
         """Split nodes by whether what is not mirrored finds room; None if it does not."""
-        return self._split(nodes, layout, self.unmirrored, self._move)
+
+        def empty(now: Layout, node: int, targets: list[int]) -> Layout | None:
+            return _each(self.unmirrored(now, node), now, partial(self._move, targets=targets))
+
+        return self._split(nodes, layout, empty)
 
     def rounds_by_copies(self, nodes: Sequence[int], layout: Layout) -> list[Round] | None:
         """Split nodes by whether their copies find room elsewhere; None if they do not."""
-        return self._split(
-            nodes, layout, lambda now, node: now.places[node].secondaries, self._copy
-        )
+
+        def empty(now: Layout, node: int, targets: list[int]) -> Layout | None:
+            return _each(now.places[node].secondaries, now, partial(self._copy, targets=targets))
+
+        return self._split(nodes, layout, empty)
 
     def failed_over(self, nodes: Iterable[int], layout: Layout) -> Layout | None:
         """Every mirrored primary of the nodes on its other node; None if one does not fit."""
@@ -95,31 +98,19 @@ class Mover:
         ]
         return _each(some, layout, self._swap)
 
-    def _split(
-        self,
-        nodes: Sequence[int],
-        layout: Layout,
-        residents: Callable[[Layout, int], Iterable[int]],
-        relocate: _Relocate,
-    ) -> list[Round] | None:
+    def _split(self, nodes: Sequence[int], layout: Layout, empty: _Empty) -> list[Round] | None:
         """Clear as many nodes as can be at once, then as many of the rest, each anew."""
         rounds: list[Round] = []
         left = list(nodes)
         while left:
-            cleared, now = self._clear(left, layout, residents, relocate)
+            cleared, now = self._clear(left, layout, empty)
             if not cleared:
                 return None
             rounds.append((cleared, now))
             left = [node for node in left if node not in cleared]
         return rounds
 
-    def _clear(
-        self,
-        nodes: Sequence[int],
-        layout: Layout,
-        residents: Callable[[Layout, int], Iterable[int]],
-        relocate: _Relocate,
-    ) -> Round:
+    def _clear(self, nodes: Sequence[int], layout: Layout, empty: _Empty) -> Round:
         """Clear node after node, passing over those whose instances find no room.
 
         Those that are cleared later may still take instances of the earlier ones.
@@ -130,7 +121,7 @@ class Mover:
             others = [each for each in targets if each != node]
             group = layout.places[node].group
             near = [each for each in others if layout.places[each].group == group]
-            now = _each(residents(layout, node), layout, partial(relocate, targets=near))
+            now = empty(layout, node, near)
             if now is not None:
                 cleared.append(node)
                 layout, targets = now, others
@@ -143,9 +134,8 @@ class Mover:
         for target in targets:
             place = with_primary(layout.places[target], index, one)
             if place is not None:
-                places = layout.places.set(target, place)
-                places = places.set(home, without_primary(layout.places[home], index, one))
-                return Layout(places, layout.assignments.set(index, (target, secondary)))
+                left = without_primary(layout.places[home], index, one)
+                return layout.moved({target: place, home: left}, index, (target, secondary))
         return None
 
     def _copy(self, layout: Layout, index: int, targets: list[int]) -> Layout | None:
@@ -159,9 +149,8 @@ class Mover:
         for target in targets:
             place = with_secondary(layout.places[target], index, one)
             if place is not None and target != primary:
-                places = layout.places.set(target, place)
-                places = places.set(old, without_secondary(layout.places[primary], index, one))
-                return Layout(places, layout.assignments.set(index, (primary, target)))
+                left = without_secondary(layout.places[primary], index, one)
+                return layout.moved({target: place, old: left}, index, (primary, target))
         return None
 
     def _swap(self, layout: Layout, index: int) -> Layout | None:
@@ -174,8 +163,7 @@ class Mover:
         second = with_secondary(without_primary(layout.places[primary], index, one), index, one)
         if first is None or second is None:
             return None
-        places = layout.places.set(secondary, first).set(primary, second)
-        return Layout(places, layout.assignments.set(index, (secondary, primary)))
+        return layout.moved({secondary: first, primary: second}, index, (secondary, primary))
 
 
 def _each(
