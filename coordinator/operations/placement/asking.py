@@ -14,6 +14,7 @@ from coordinator.iallocator.response import Response, read_response
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import AllocatorFailed, find_program
 from coordinator.operations.placement.look import Look, look_about
+from coordinator.operations.placement.message import message_of
 from coordinator.operations.placement.promises import Promise
 from coordinator.state.config import Config
 
@@ -85,8 +86,6 @@ async def _ask_here(cluster: Cluster, name: str, question: Question[T]) -> T:
 
 
 async def _ask_program(cluster: Cluster, name: str, program: Path, question: Question[T]) -> T:
-    from coordinator.operations.placement.message import message_of
-
     look = await look_about(cluster, question.disks)
     message = message_of(look, question.request(look))
     output = await cluster.placing.run_program(program, options_of(look.config), message)

@@ -11,10 +11,13 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.names import InstanceName, MiB
 from common.noderpc.facts import NodeFacts
+from coordinator.allocator import policy as policies
+from coordinator.allocator.allocation.why_not import bounds_in_words
 from coordinator.disks.kinds import kind_of
 from coordinator.disks.mirrors import generation_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.built_in import place_here
+from coordinator.operations.placement.demands import demand_of, seen_policy
 from coordinator.operations.placement.look import Look, look_for
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.placement.space import find_shortage
@@ -170,16 +173,11 @@ def check_policy(config: Config, planned: PlannedInstance, node: Node) -> None:
 
 def policy_violation(config: Config, planned: PlannedInstance, node: Node) -> str:
     """Say in a sentence what the policy of a node's group has against an instance, or nothing."""
-    from coordinator.allocator.allocation.why_not import bounds_in_words
-    from coordinator.allocator.policy import check_policy as find_violation
-    from coordinator.allocator.refusal import Reason
-    from coordinator.operations.placement.demands import demand_of, seen_policy
-
     group = config.groups[node.group]
     policy = seen_policy(config.policy_of(group))
     demand = demand_of(config, planned, None)
-    reason = find_violation(policy, demand)
-    if reason is Reason.NONE:
+    reason = policies.check_policy(policy, demand)
+    if not reason:
         return ""
     return (
         f"The instance policy of group {group.name} does not allow {planned.instance.name}: "

@@ -10,6 +10,7 @@ from coordinator.operations.placement.built_in import place_by
 from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.fit import promise_of
 from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.message import ask_for_places, ask_to_place
 from coordinator.operations.placement.promises import PlannedInstance, Promise, naming
 
 Nodes = tuple[str, ...]  # names, the primary one first
@@ -30,7 +31,7 @@ async def place_many(
     question = Question[dict[str, Nodes]](
         disks=[disk for one in wanted for disk in one.disks],
         here=lambda look: _place_here(cluster, look, wanted),
-        request=lambda look: _request(look, wanted),
+        request=lambda look: ask_for_places(ask_to_place(look, planned) for planned in wanted),
         read=lambda look, response: _read(look, response, wanted),
         promises=lambda look, chosen: _promises(look, wanted, chosen),
         places=lambda chosen: [(name, ", ".join(nodes)) for name, nodes in chosen.items()],
@@ -62,12 +63,6 @@ def _place_here(
         promise = promise_of(look.config, planned, [look.config.node(node) for node in nodes])
         look = look.with_promise(promise)
     return chosen
-
-
-def _request(look: Look, wanted: Sequence[PlannedInstance]) -> dict[str, object]:
-    from coordinator.operations.placement.message import ask_for_places, ask_to_place
-
-    return ask_for_places(ask_to_place(look, planned) for planned in wanted)
 
 
 def _read(look: Look, response: Response, wanted: Sequence[PlannedInstance]) -> dict[str, Nodes]:

@@ -10,17 +10,18 @@ from common.model.group import Group
 from common.model.instance import Instance
 from common.names import MiB
 from coordinator.iallocator.answers import Moves, Options, Refused
+from coordinator.iallocator.requests import ChangeGroup, Evacuate, EvacuationMode
 from coordinator.iallocator.response import Response, read_moves
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.asking import Question, ask, check_usable
 from coordinator.operations.placement.look import Look
+from coordinator.operations.placement.message import ask_for_group, ask_to_evacuate
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import backend
 from coordinator.state.config import Config
 
 if TYPE_CHECKING:
     from coordinator.allocator.snapshot import Snapshot
-    from coordinator.iallocator.requests import ChangeGroup, Evacuate, EvacuationMode
 
 Opcode = dict[str, Any]
 
@@ -29,18 +30,14 @@ class OffNodes(NamedTuple):
     """How do instances, given by name, get off their nodes?"""
 
     instances: tuple[str, ...]
-    mode: "EvacuationMode"
+    mode: EvacuationMode
 
-    def request(self, snapshot: "Snapshot") -> "Evacuate":
+    def request(self, snapshot: "Snapshot") -> Evacuate:
         """Return the question as the built-in allocator is asked."""
-        from coordinator.iallocator.requests import Evacuate
-
         return Evacuate(_indices(self.instances, snapshot), self.mode)
 
     def message(self) -> Opcode:
         """Return the question as a program is asked."""
-        from coordinator.operations.placement.message import ask_to_evacuate
-
         return ask_to_evacuate(self.instances, self.mode)
 
 
@@ -50,18 +47,14 @@ class ToGroups(NamedTuple):
     instances: tuple[str, ...]
     groups: tuple[str, ...]  # UUIDs
 
-    def request(self, snapshot: "Snapshot") -> "ChangeGroup":
+    def request(self, snapshot: "Snapshot") -> ChangeGroup:
         """Return the question as the built-in allocator is asked."""
-        from coordinator.iallocator.requests import ChangeGroup
-
         uuids = [group.uuid for group in snapshot.groups]
         groups = tuple(uuids.index(uuid) for uuid in self.groups)
         return ChangeGroup(_indices(self.instances, snapshot), groups)
 
     def message(self) -> Opcode:
         """Return the question as a program is asked."""
-        from coordinator.operations.placement.message import ask_for_group
-
         return ask_for_group(self.instances, self.groups)
 
 

@@ -1,6 +1,7 @@
 """What could be placed, and why there: questions to the allocator that change nothing."""
 
-from typing import TYPE_CHECKING, Annotated, Any, assert_never, cast
+from collections.abc import Mapping
+from typing import Annotated, Any, assert_never, cast
 
 from msgspec import Meta
 
@@ -9,23 +10,20 @@ from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.parameters import Backend, filled, sound
 from common.model.template import DiskTemplate
-from common.names import DiskId, InstanceId, InstanceName, NodeId
+from common.names import DiskId, InstanceId, InstanceName, NodeId, NodeName
+from coordinator.allocator.refusal import Reason
+from coordinator.allocator.request import Allocate
 from coordinator.disks.devices import Devices
 from coordinator.disks.kind import NewDisk
 from coordinator.disks.kinds import check_enabled, kind_of
+from coordinator.iallocator.answers import Moves, Options
+from coordinator.iallocator.requests import BalanceCluster
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.placement.built_in import request_for
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.placement.space import counts, nodes_but, shortages
 from coordinator.operations.specs import read_backend
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from common.names import NodeName
-    from coordinator.allocator.refusal import Reason
-    from coordinator.allocator.request import Allocate
 
 _Count = Annotated[int, Meta(ge=0)]
 
@@ -138,7 +136,6 @@ def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
     """Count: ``count``, the nodes of each, and why a node takes no more."""
     from coordinator.allocator.allocation.capacity import MOST, room_for
     from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.allocator.refusal import Reason
 
     limit = MOST if question.limit is None else min(question.limit, MOST)
     look, planned = _planned(look, question)
@@ -159,9 +156,7 @@ def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
 def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
     """Find moves: ``moves`` as name, group and nodes afterwards, ``jobs`` as opcodes, ``info``."""
     from coordinator.allocator.model.cluster_model import ClusterModel
-    from coordinator.iallocator.answers import Moves, Options
     from coordinator.iallocator.balancing import balance
-    from coordinator.iallocator.requests import BalanceCluster
 
     group = None if question.group is None else look.config.group(question.group).uuid
     request = BalanceCluster(question.max_operations, group)
@@ -174,7 +169,7 @@ def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
     }
 
 
-def _request(look: Look, planned: PlannedInstance) -> "Allocate":
+def _request(look: Look, planned: PlannedInstance) -> Allocate:
     among = nodes_but(look, shortages(look, planned.disks))
     return request_for(look, planned, among)
 
@@ -208,7 +203,7 @@ def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
 
 
 def _in_words(
-    look: Look, planned: PlannedInstance, refused: "Mapping[NodeName, Reason]"
+    look: Look, planned: PlannedInstance, refused: Mapping[NodeName, Reason]
 ) -> dict[str, str]:
     lacking = shortages(look, planned.disks)
     return {name: str(lacking.get(name) or why.in_words(1)) for name, why in refused.items()}
