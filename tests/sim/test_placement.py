@@ -4,8 +4,9 @@ from collections import Counter
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
-from common.errors import GntError, NoCapacity
+from common.errors import GntError, InvalidRequest, NoCapacity
 from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB
@@ -68,6 +69,17 @@ def test_whoever_was_refused_does_not_fit_afterwards_either(seed: int) -> None:
     simulate(scenario())
 
 
+def test_a_node_and_an_allocator_are_not_named_for_one_instance() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            both = replace(order("web1"), pnode="beta", iallocator="hail")
+            with pytest.raises(InvalidRequest, match="a node or an allocator, not both"):
+                await cluster.run(both)
+            assert not cluster.config.instances
+
+    simulate(scenario())
+
+
 def test_equal_instances_are_spread_over_equal_nodes() -> None:
     async def scenario() -> None:
         async with simulated_cluster(nodes=5) as cluster:
@@ -109,6 +121,18 @@ def test_nodes_are_not_asked_once_for_every_job() -> None:
             orders = [order(f"web{number}", 128) for number in range(50)]
             assert all(await made(cluster, await submit(cluster, orders)))
             assert len(asked.seen) < 50
+
+    simulate(scenario())
+
+
+def test_nodes_that_are_named_are_all_that_are_asked_what_they_have_free() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=3) as cluster:
+            asked = Watching(lambda trip: trip.call.name == "facts.facts")
+            cluster.network.faults.append(asked)
+            named = replace(order("web0"), pnode="beta")
+            assert all(await made(cluster, await submit(cluster, [named])))
+            assert [trip.target for trip in asked.seen] == ["beta"]
 
     simulate(scenario())
 

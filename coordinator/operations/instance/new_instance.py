@@ -198,6 +198,8 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
 
     def check_words(self, config: Config) -> None:
         """Check what needs no look at any node."""
+        if self.pnode and self.iallocator:
+            raise InvalidRequest("Name a node or an allocator, not both.")
         self._check_name(config)
         self._check_disks(config)
         self._check_rest(config)

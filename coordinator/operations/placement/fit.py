@@ -54,7 +54,9 @@ async def check_still_fits(
     live = await check_answer(cluster, nodes)
     if planned.instance.disk_template.traits.is_mirrored:
         check_mirrors_alike(live, nodes)
-    look = (await look_for(cluster)).about(planned.disks)
+    # All nodes count only to whoever has to choose among them.
+    look = await look_for(cluster) if built_in else _look_at(cluster, live)
+    look = look.about(planned.disks)
     instance = planned.instance
     check_free_memory(look, nodes[0], _memory(look.config, instance), instance)
     for node in nodes:
@@ -76,9 +78,13 @@ async def take_memory(cluster: Cluster, node: Node, memory: MiB, instance: Insta
         NodeFailure: the node does not answer.
     """
     live = await check_answer(cluster, [node], space=False)
-    look = Look(cluster.config, live, cluster.placing.promises.standing(but=cluster.owner))
-    check_free_memory(look, node, memory, instance)
+    check_free_memory(_look_at(cluster, live), node, memory, instance)
     cluster.promise(Promise(instance.uuid, node.uuid, memory))
+
+
+def _look_at(cluster: Cluster, live: "Live") -> Look:
+    """Return how the nodes are that have just answered, without asking any others."""
+    return Look(cluster.config, live, cluster.placing.promises.standing(but=cluster.owner))
 
 
 async def check_answer(cluster: Cluster, nodes: Sequence[Node], *, space: bool = True) -> "Live":
