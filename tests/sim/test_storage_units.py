@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from common.errors import Conflict, GntError, InvalidRequest, NotFound
 from common.model.disk import LvmBacking
 from common.model.instance import Instance
-from common.names import MiB, NodeId
+from common.model.job import Status
+from common.names import MiB, NodeId, NodeName
 from coordinator.operations.base import read_operation
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.query_storage import QueryStorage
@@ -42,6 +43,23 @@ async def with_a_volume_on_gamma(cluster: SimulatedCluster) -> Volume:
     changed = replace(disk, backing=place, nodes=(NodeId(uuid_of("gamma")),))
     await cluster.master.running.store.commit([Put(changed)])
     return volume
+
+
+def test_a_list_of_which_no_node_tells_anything_fails() -> None:
+    async def story() -> None:
+        async with simulated_cluster(nodes=5) as cluster:
+            await cluster.lose_power("gamma")
+            with pytest.raises(GntError, match="gamma"):
+                await listed(cluster, nodes=["gamma"])
+            assert {row[0] for row in await listed(cluster)} >= {"alpha", "beta"}
+            await cluster.lose_power("beta")
+            order = QueryStorage(output_fields=("node",), nodes=(NodeName("beta"), GAMMA))
+            job = await cluster.finished(await cluster.submit(order))
+            told = [entry.message for entry in job.ops[0].log]
+            assert job.status is Status.ERROR
+            assert [line.split()[1] for line in told] == ["beta", "gamma"]
+
+    simulate(story())
 
 
 def test_units_are_listed_in_ganetis_words() -> None:

@@ -51,6 +51,9 @@ class QueryStorage(Operation[None, QueryStoragePlan], kw_only=True):
                 if self.name in (None, each["name"]):
                     told = each | {"node": node, "type": unit}
                     rows.append([told[field] for field in self.output_fields])
+        failed = [each for each in found.values() if isinstance(each, GntError)]
+        if failed and len(failed) == len(found):  # and the log tells of the others
+            raise failed[0]
         return QueryStoragePlan(rows=rows)
 
     def result(self, plan: QueryStoragePlan) -> list[list[Any]]:

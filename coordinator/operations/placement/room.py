@@ -11,7 +11,7 @@ from common.model.disk import Disk
 from common.model.node import Node
 from common.model.pool import Pool
 from common.names import MiB, NodeId
-from common.noderpc.facts import NodeFacts
+from common.noderpc.facts import NodeFacts, StorageReport
 from coordinator.disks.kinds import enabled_kinds
 from coordinator.disks.space import taken_by
 from coordinator.operations.placement.demands import Demands
@@ -110,11 +110,15 @@ class Room:
                     coming[instance.uuid] = backend(self.config, instance).maxmem
         return MiB(facts.memory_free - sum(coming.values()))
 
-    def free_space(self, node: Node, pool: Pool) -> MiB | None:
-        """Return the space of a pool that is left after what is promised; None if not known."""
+    def report_of(self, node: Node, pool: Pool) -> StorageReport | None:
+        """Return what a node says of a pool; None if it says nothing."""
         facts = self.facts(node)
         reports = facts.storage if facts else ()
-        report = next((each for each in reports if each.pool == pool), None)
+        return next((each for each in reports if each.pool == pool), None)
+
+    def free_space(self, node: Node, pool: Pool) -> MiB | None:
+        """Return the space of a pool that is left after what is promised; None if not known."""
+        report = self.report_of(node, pool)
         if report is None:
             return None
         taken = self._coming[node.uuid] + self._coming[None]

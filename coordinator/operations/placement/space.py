@@ -14,13 +14,24 @@ from coordinator.operations.placement.look import Look
 
 
 class Shortage(NamedTuple):
-    """What a node lacks, in words a predicate; ``free`` is None where there is no such pool."""
+    """What a node lacks, in words a predicate.
+
+    Attributes:
+        pool: of which space is needed.
+        needed: how much.
+        free: how much there is; None where there is no such pool.
+        problem: why it cannot be used, in a sentence, whatever is free.
+    """
 
     pool: Pool
     needed: MiB
     free: MiB | None
+    problem: str = ""
 
     def __str__(self) -> str:
+        if self.problem:
+            why = self.problem.rstrip(".")
+            return f"cannot use {self.pool} ({why}), and {self.needed} MiB of it are needed"
         left = "nothing of" if self.free is None else f"{max(0, self.free)} MiB left in"
         return f"has {left} {self.pool}, and {self.needed} MiB are needed"
 
@@ -30,7 +41,9 @@ def find_shortage(look: Look, node: Node, needs: Mapping[Pool, int]) -> Shortage
     for pool, needed in needs.items() if look.facts(node) else ():
         free = look.free_space(node, pool)
         if free is None or free < needed:
-            return Shortage(pool, MiB(needed), free)
+            report = look.report_of(node, pool)
+            problem = report.problem if report and not report.usable else ""
+            return Shortage(pool, MiB(needed), free, problem)
     return None
 
 

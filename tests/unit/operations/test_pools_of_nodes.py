@@ -134,6 +134,19 @@ def test_every_disk_of_an_instance_has_to_fit() -> None:
     }  # fmt: skip
 
 
+def test_what_is_wrong_with_a_pool_is_told_and_not_that_it_is_full() -> None:
+    silent = StorageReport(
+        pool=FAST, total=MiB(0), free=MiB(0), usable=False, problem="fast did not answer."
+    )
+    look = look_at(configured(), replace(facts(), storage=(silent,)), facts(), facts())
+    with pytest.raises(NoCapacity) as refused:
+        check_free_space(look, ALPHA, planned("web1", volume("x", "fast")))
+    assert refused.value.message == (
+        "Node alpha cannot use the volume group fast (fast did not answer), and 1000 MiB of it "
+        "are needed for web1."
+    )
+
+
 def test_a_mirrored_disk_takes_space_of_two_pools_on_two_nodes() -> None:
     look = look_at(configured(), facts(), facts(fast=META_SIZE - 1), facts(fast=META_SIZE))
     one = planned("web1", mirror("x", "slow", "fast"))
