@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from msgspec.structs import replace
 
@@ -23,6 +23,8 @@ _ACCESS: dict[object, Mode] = {"r": Mode.READ_ONLY, "w": Mode.READ_WRITE}
 _BOOLEANS: dict[object, bool] = {"yes": True, "no": False}
 AUTO = "auto"  # as a link: the cluster's
 _ASK = ("", AUTO, "generate")
+NONE = "none"  # as a name, an address or a network: there is none
+_MAY_BE_NONE = frozenset({"ip", "name", "network"})
 POOL = "pool"  # as an address: one of the network that is free
 
 MOST_DISKS, MOST_NICS = 16, 8  # Ganeti's
@@ -62,10 +64,24 @@ class DiskEdit(Order):
         """Return a disk with these changes; “none” takes the name away."""
         changes: dict[str, Any] = {}
         if self.name is not None:
-            changes["name"] = "" if self.name == "none" else self.name
+            changes["name"] = "" if is_none(self.name) else self.name
         if self.mode is not None:
             changes["mode"] = self.mode
         return replace(disk, **changes)
+
+
+def is_none(value: object) -> bool:
+    """Tell whether somebody has written that there is no such thing."""
+    return isinstance(value, str) and value.lower() == NONE
+
+
+def without_nones(told: Any) -> Any:
+    """Leave out what a new disk or nic is said not to have, as Ganeti's clients say it: “none”."""
+    if not isinstance(told, dict):
+        return told
+    return {
+        key: value for key, value in told.items() if key not in _MAY_BE_NONE or not is_none(value)
+    }
 
 
 def as_one_disk(told: Any) -> Any:
@@ -83,6 +99,17 @@ def as_one_disk(told: Any) -> Any:
     elif access == Reach.KERNEL:
         del disk["access"]
     return _with_provider_parameters(disk)
+
+
+def as_new_devices(given: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters of an order with what they say of new disks and nics in our words."""
+    told = dict(given)
+    for key in ("disks", "nics"):
+        if isinstance(devices := told.get(key), list):
+            told[key] = [without_nones(device) for device in devices]
+    if isinstance(disks := told.get("disks"), list):
+        told["disks"] = [as_one_disk(disk) for disk in disks]
+    return told
 
 
 def _with_provider_parameters(disk: dict[str, Any]) -> dict[str, Any]:
@@ -148,6 +175,30 @@ def check_counts(disks: Sequence[DiskRequest], nics: Sequence[NicRequest]) -> No
         if len(devices) > most:
             raise InvalidRequest(
                 f"An instance has at most {most} {what}; {len(devices)} were asked for."
+            )
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+def check_names(devices: Iterable[Named], *, kind: str, before: Iterable[Named] = ()) -> None:
+    """Refuse a name that two devices of an instance would have: it would tell which one of none.
+
+    Args:
+        devices: of one kind, as they will be.
+        kind: disk, or nic.
+        before: as they are; what an older version let in may stay.
+
+    Raises:
+        InvalidRequest: the name.
+    """
+    had = Counter(device.name for device in before)
+    for name, times in Counter(device.name for device in devices).items():
+        if name and times > max(1, had[name]):
+            raise InvalidRequest(
+                f"Two {kind}s of an instance cannot both be called “{name}”: names tell them apart."
             )
 
 

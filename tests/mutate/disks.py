@@ -13,6 +13,12 @@ DISKS = (
         (GROWING,),
     ),
     Fault(
+        "two disks of one name", "a name means one disk of an instance",
+        "coordinator/operations/devices.py",
+        "times > max(1, had[name])", "times > max(2, had[name])",
+        (CHANGED,),
+    ),
+    Fault(
         "growth not told", "a guest sees its disk grow",
         "noded/hypervisor/kvm/disk_plugging.py",
         ".size >= disk.size * MIB:", ".size:",

@@ -4,12 +4,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NoCapacity, NodeFailure, NotFound
 from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB
 from coordinator.operations.cluster.remove_disk import RemoveDisk
 from coordinator.operations.cluster.verify_config import VerifyConfig
+from coordinator.operations.devices import DiskRequest, check_names
 from coordinator.operations.instance.disk_changes import DiskChange
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.modify import ModifyInstance
@@ -17,7 +19,8 @@ from coordinator.operations.instance.reboot import RebootInstance
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
-from tests.sim.settings import GAMMA, WEB1, create, disk
+from coordinator.state.rows import Put
+from tests.sim.settings import GAMMA, WEB1, added, create, disk
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 
@@ -204,30 +207,70 @@ def test_a_node_with_a_detached_disk_stays() -> None:
     tell(story)
 
 
-@pytest.mark.parametrize(
-    ("change", "kind", "said"),
-    [
-        (disk("add"), InvalidRequest, "size"),
-        (disk("add", size=0), InvalidRequest, "at least 1 MiB"),
-        (disk("add", 2, size=1), InvalidRequest, "the numbers 0 to 1"),
-        (disk("add", size=1, vg="xenvg"), InvalidRequest, "take no “vg”"),
-        (disk("add", size=1 << 19), NoCapacity, "MiB left"),
-        (disk("add", size=1 << 21), Conflict, "does not allow web1"),
-        (disk("remove", 1), NotFound, "has no disk 1"),
-        (disk("remove", 0), InvalidRequest, "would be left without a disk"),
-        (disk("remove", 0, size=1), InvalidRequest, "nothing about it can be set"),
-        (disk("modify", 0, size=1), InvalidRequest, "size"),
-        (disk("modify", 0, mode="x"), InvalidRequest, "mode"),
-        (disk("modify", 0), InvalidRequest, "Nothing to change"),
-        (disk("attach", 0), InvalidRequest, "attach:uuid="),
-    ],
-)
-def test_what_cannot_be_is_named(change: DiskChange, kind: type[Exception], said: str) -> None:
+REFUSED: list[tuple[DiskChange, type[Exception], str]] = [  # and how
+    (disk("add"), InvalidRequest, "size"),
+    (disk("add", size=0), InvalidRequest, "at least 1 MiB"),
+    (disk("add", 2, size=1), InvalidRequest, "the numbers 0 to 1"),
+    (disk("add", size=1, vg="xenvg"), InvalidRequest, "take no “vg”"),
+    (disk("add", size=1 << 19), NoCapacity, "MiB left"),
+    (disk("add", size=1 << 21), Conflict, "does not allow web1"),
+    (disk("remove", 1), NotFound, "has no disk 1"),
+    (disk("remove", 0), InvalidRequest, "would be left without a disk"),
+    (disk("remove", 0, size=1), InvalidRequest, "nothing about it can be set"),
+    (disk("modify", 0, size=1), InvalidRequest, "grow-disk web1 0 AMOUNT"),
+    (disk("modify", 0, mode="x"), InvalidRequest, "mode"),
+    (disk("modify", 0), InvalidRequest, "Nothing to change"),
+    (disk("attach", 0), InvalidRequest, "attach:uuid="),
+]
+
+
+def test_what_cannot_be_is_named() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         cluster.machines["gamma"].files.capacity = MiB(1000)
-        with pytest.raises(kind, match=said):
-            await cluster.run(modify(change, hotplug=True))
-        assert (sizes(cluster), seen(cluster)) == ([64], {0: 64})
+        before = cluster.config
+        for change, kind, said in REFUSED:
+            with pytest.raises(kind, match=said):
+                await cluster.run(modify(change, hotplug=True))
+            assert cluster.config == before, change
+            assert (sizes(cluster), seen(cluster)) == ([64], {0: 64}), change
+
+    tell(story)
+
+
+def test_a_name_means_one_disk_of_an_instance() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        add = disk("add", size=64, name="data")
+        with pytest.raises(InvalidRequest, match="cannot both be called “data”"):
+            await cluster.run(modify(add, add))
+        await cluster.run(modify(add))
+        with pytest.raises(InvalidRequest, match="cannot both be called “data”"):
+            await cluster.run(modify(disk("modify", 0, name="data")))
+        order = create("web2", "gamma", start=False)
+        with pytest.raises(InvalidRequest, match="Two disks of an instance cannot both"):
+            await cluster.run(replace(order, disks=(DiskRequest(size=64, name="a"),) * 2))
+
+    tell(story)
+
+
+def test_disks_that_an_older_version_called_the_same_stay() -> None:
+    one, other = DiskRequest(size=1, name="a"), DiskRequest(size=1, name="b")
+    check_names((one, one, other), kind="disk", before=(one, one))
+    with pytest.raises(InvalidRequest, match="both be called “b”"):
+        check_names((one, one, other, other), kind="disk", before=(one, one, other))
+
+
+def test_what_an_older_version_called_the_same_is_changed_as_before() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(modify(disk("add", size=64), nics=(added(-1),)))
+        web1 = cluster.config.instance("web1")
+        disks, nics = cluster.config.disks_of(web1), cluster.config.nics_of(web1)
+        twins = [replace(each, name="data") for each in disks]
+        others = [replace(each, name="lan") for each in nics]
+        await cluster.master.running.store.commit([*map(Put, twins), *map(Put, others)])
+        await cluster.run(modify(disk("add", size=64), nics=(added(-1),)))
+        web1 = cluster.config.instance("web1")
+        assert [each.name for each in cluster.config.disks_of(web1)] == ["data", "data", ""]
+        assert [each.name for each in cluster.config.nics_of(web1)] == ["lan", "lan", ""]
 
     tell(story)
 

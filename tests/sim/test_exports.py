@@ -23,7 +23,8 @@ from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.network.add import AddNetwork
 from coordinator.operations.network.connect import ConnectNetwork
 from coordinator.operations.specs import disk_spec
-from tests.sim.settings import WEB1, create, mirrored, web1_with_data
+from coordinator.state.rows import Put
+from tests.sim.settings import WEB1, added, create, disk, mirrored, web1_with_data
 from tests.sim.stories.snapshots import written as written_by_guest
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
@@ -346,6 +347,28 @@ def test_what_is_said_of_an_import_takes_the_place_of_what_was() -> None:
         )  # fmt: skip
         with pytest.raises(InvalidRequest, match="or that it shall have none"):
             await cluster.run(both)
+
+    tell(story)
+
+
+def test_what_an_older_version_has_exported_with_two_of_a_name_is_imported() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ModifyInstance(
+            instance_name=WEB1, disks=(disk("add", size=64),), nics=(added(-1),),
+        ))  # fmt: skip
+        web1 = cluster.config.instance("web1")
+        disks, nics = cluster.config.disks_of(web1), cluster.config.nics_of(web1)
+        twins = [replace(each, name="data") for each in disks]
+        others = [replace(each, name="lan") for each in nics]
+        await cluster.master.running.store.commit([*map(Put, twins), *map(Put, others)])
+        assert len(twins) == len(others) == 2
+        await cluster.run(EXPORT)
+        await cluster.run(ImportInstance(
+            instance_name=SHOP, src_node="beta", src_path="web1", pnode="alpha"
+        ))  # fmt: skip
+        shop = cluster.config.instance("shop")
+        assert [disk.name for disk in cluster.config.disks_of(shop)] == ["data", ""]
+        assert [nic.name for nic in cluster.config.nics_of(shop)] == ["lan", ""]
 
     tell(story)
 

@@ -1,6 +1,6 @@
 """What an export says of its instance, in the words of an order for a new one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +13,7 @@ from common.model.parameters import Layer, settled, sound
 from common.model.template import DiskTemplate
 from common.names import InstanceName
 from coordinator.operations.backup.description import Description
-from coordinator.operations.devices import POOL, NicRequest
+from coordinator.operations.devices import POOL, DiskRequest, NicRequest
 from coordinator.state.config import Config
 from coordinator.state.kinds import NETWORK
 
@@ -33,9 +33,25 @@ def template_of(was: Description) -> DiskTemplate:
         ) from error
 
 
+def disks_of(was: Description) -> tuple[DiskRequest, ...]:
+    """Return the disks of an instance, as large as they were."""
+    names = without_twins(disk.name for disk in was.disks)
+    return tuple(
+        DiskRequest(size=disk.size, name=name) for disk, name in zip(was.disks, names, strict=True)
+    )
+
+
 def nics_of(config: Config, was: Description, name: InstanceName) -> tuple[NicRequest, ...]:
     """Return the nics of an instance that has this ``name`` from now on."""
-    return tuple(_nic(config, nic, keep=was.name == name) for nic in was.nics)
+    names = without_twins(nic.get("name", "") for nic in was.nics)
+    nics = ({**nic, "name": own} for nic, own in zip(was.nics, names, strict=True))
+    return tuple(_nic(config, nic, keep=was.name == name) for nic in nics)
+
+
+def without_twins(names: Iterable[str]) -> list[str]:
+    """Return names without those that have come before, which an older version let in."""
+    told = list(names)
+    return ["" if name in told[:index] else name for index, name in enumerate(told)]
 
 
 def _nic(config: Config, values: Mapping[str, str], *, keep: bool) -> NicRequest:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from common.errors import InvalidRequest
 from common.messages import Order
@@ -15,6 +15,7 @@ from common.noderpc.operating_systems import Script, ScriptOrder
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operations.backup.as_it_was import (
+    disks_of,
     hvparams_of,
     nics_of,
     own_parameters,
@@ -25,7 +26,7 @@ from coordinator.operations.backup.description import Description, read_descript
 from coordinator.operations.backup.dumps import check_whole_disks, dumps_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.devices import DiskRequest, NicRequest
+from coordinator.operations.devices import DiskRequest, NicRequest, as_new_devices
 from coordinator.operations.fields import (
     OS_SIZE,
     AllocatorOption,
@@ -113,6 +114,10 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
     compress: CompressionOption = Compression.NONE
     rate_limit: RateOption = 0
     ignore_ipolicy: IgnorePolicy = False
+
+    @classmethod
+    def understood(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return as_new_devices(given)
 
     def locks(self, config: Config, place: Place) -> Wanted:
         nodes = [node.uuid for node in place.nodes]
@@ -232,7 +237,7 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
         return CreateInstance(
             instance_name=self.instance_name,
             disk_template=self.disk_template or template_of(was),
-            disks=self.disks or tuple(DiskRequest(size=d.size, name=d.name) for d in was.disks),
+            disks=self.disks or disks_of(was),
             nics=() if self.no_nics else self.nics or nics_of(config, was, self.instance_name),
             file_storage_dir=self.file_storage_dir,
             pnode=self.pnode,

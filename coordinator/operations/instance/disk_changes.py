@@ -20,6 +20,8 @@ from coordinator.operations.devices import (
     DiskEdit,
     DiskRequest,
     as_one_disk,
+    check_names,
+    without_nones,
 )
 from coordinator.operations.instance.adoption import check_made_anew
 from coordinator.operations.instance.new_disk import new_disks
@@ -135,6 +137,11 @@ def changed_disks(
                 disks.insert(where, replace(found, template=None))
             case DiskAction.MODIFY:
                 where = find_device(disks, change.disk, kind="disk", name=name)
+                if "size" in change.values:
+                    raise InvalidRequest(
+                        f"The size of disk {change.disk} is not changed here: “gnt-instance "
+                        f"grow-disk {name} {change.disk} AMOUNT” makes it larger."
+                    )
                 edit = from_builtins(
                     as_one_disk(change.values), DiskEdit, what="what a disk is to be"
                 )
@@ -198,7 +205,7 @@ def find_attached(config: Config, values: dict[str, Any]) -> Disk:
 
 
 def _requested(kind: DiskKind, values: dict[str, Any]) -> DiskRequest:
-    wish = as_one_disk(values)
+    wish = as_one_disk(without_nones(values))
     request = from_builtins(wish, DiskRequest, what="what a disk is to be")
     kind.check_wish(request)
     check_made_anew(kind, request)
@@ -228,6 +235,7 @@ def _checked(instance: Instance, changes: DiskChanges) -> DiskChanges:
     if not changes.disks:
         raise InvalidRequest(f"Instance {instance.name} would be left without a disk.")
     kind_of(instance.disk_template).check_number(changes.disks)
+    check_names(changes.disks, kind="disk", before=changes.present)
     return changes
 
 

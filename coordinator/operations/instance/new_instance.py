@@ -30,9 +30,10 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import (
     DiskRequest,
     NicRequest,
-    as_one_disk,
+    as_new_devices,
     check_counts,
     check_macs,
+    check_names,
     in_directory,
 )
 from coordinator.operations.fields import (
@@ -182,10 +183,7 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
             given = receiving.as_told(given)
         if lacking := [what for name, what in cls.needs.items() if not given.get(name)]:
             raise InvalidRequest(f"Say of the new instance {' and '.join(lacking)}.")
-        disks = given.get("disks")
-        if not isinstance(disks, list):
-            return given
-        return given | {"disks": [as_one_disk(disk) for disk in disks]}
+        return as_new_devices(given)
 
     def placement_request(self, cluster: Cluster) -> PlannedInstance:
         """Return the instance as it is placed: complete but for its nodes."""
@@ -258,6 +256,8 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
                 f"{', '.join(enabled_hypervisors)}."
             )
         check_counts(self.disks, self.nics)
+        check_names(self.disks, kind="disk")
+        check_names(self.nics, kind="nic")
         check_macs(config, filter(None, (nic.wanted_mac() for nic in self.nics)))
         for nic in self.nics:
             if nic.network:

@@ -13,14 +13,12 @@ from common.model.parameters import DEFAULT, edited
 from common.names import InstanceName, NetworkId, NicId
 from coordinator.operations.addresses import Addresses
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.devices import AUTO, MOST_NICS, NicRequest
+from coordinator.operations.devices import AUTO, MOST_NICS, NicRequest, check_names, is_none
 from coordinator.operations.instance.new_nic import with_addresses
 from coordinator.operations.instance.which import find_device, place_for
 from coordinator.operations.placement.numbers import free_addresses
 from coordinator.state.config import Config
 from coordinator.state.kinds import NETWORK
-
-NONE = "none"  # as a value: it has no address, or no name, any more
 
 _PARAMETERS = {
     "mode": "mode",
@@ -86,13 +84,14 @@ def changed_nics(
             addresses.release(nics.pop(index))
     if len(nics) > MOST_NICS:
         raise InvalidRequest(f"An instance has at most {MOST_NICS} nics; {name} would have more.")
+    check_names(nics, kind="nic", before=present)
     return tuple(nics)
 
 
 def _modified(nic: Nic, values: dict[str, Any], addresses: Addresses, config: Config) -> Nic:
     """Return a nic with other values; what is ``default`` comes from the cluster's parameters."""
     told = {
-        key: "" if value in (NONE, None) else value
+        key: "" if value is None or is_none(value) else value
         for key, value in values.items()
         if not (value == DEFAULT or (value == AUTO and key in _LINKS))
     }

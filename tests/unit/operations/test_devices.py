@@ -10,6 +10,7 @@ from common.names import ClusterId, ClusterName, NodeId
 from coordinator.operations.devices import (
     DiskRequest,
     NicRequest,
+    as_new_devices,
     as_one_disk,
 )
 
@@ -100,3 +101,15 @@ def test_only_what_is_told_of_a_nic_is_kept() -> None:
     assert _nic(link="auto").parameters() == {}
     assert _nic(guarded="no").parameters() == _nic(guarded=False).parameters()
     assert _nic(guarded="yes").parameters() == {"guarded": True}
+
+
+def test_what_a_new_device_is_said_not_to_have_is_left_out() -> None:
+    told = {
+        "nics": [{"ip": "none", "network": "None", "name": "NONE", "link": "none"}, {}],
+        "disks": [{"size": 64, "name": "none", "vg": "none", "access": "r"}, "odd"],
+    }
+    assert as_new_devices(told) == {
+        "nics": [{"link": "none"}, {}],
+        "disks": [{"size": 64, "vg": "none", "mode": Mode.READ_ONLY}, "odd"],
+    }
+    assert as_new_devices({"disks": 7}) == {"disks": 7}
