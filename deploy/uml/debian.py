@@ -19,6 +19,7 @@ PACKAGES = (
     "netbase",
     "nftables",
     "openssh-server",
+    "openvswitch-switch",
     "python3-pip-whl",
     "python3.11",
     "qemu-system-x86",

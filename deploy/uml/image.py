@@ -104,6 +104,8 @@ def _configure(root: Path, place: Place) -> None:
     shutil.copyfile(place.key.with_suffix(".pub"), authorized)
     run(("systemctl", f"--root={root}", "mask", *MASKED))
     run(("systemctl", f"--root={root}", "enable", "lab-node.service"))
+    # It would cost each start seconds: who wants Open vSwitch on a node starts it there.
+    run(("systemctl", f"--root={root}", "disable", "openvswitch-switch.service"))
 
 
 def _drop_unused() -> None:

@@ -17,7 +17,8 @@ UNPACKED = "kernel-"  # and the name of Debian's release
 # Of 105 MB of modules: what LVM, DRBD, guests' networks, systemd and the faults need.
 MODULES = frozenset({
     "autofs4", "binfmt_misc", "bridge", "dm-delay", "dm-flakey", "dm-mod", "dm-snapshot",
-    "dm-thin-pool", "drbd", "fuse", "ipv6", "loop", "nbd", "overlay", "sch_netem", "tun", "veth",
+    "dm-thin-pool", "drbd", "fuse", "ipv6", "loop", "nbd", "openvswitch", "overlay", "sch_netem",
+    "tun", "veth",
 })  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """A network that exists in memory only."""
 
 import asyncio
+from collections.abc import Iterable
 
 from common.errors import Conflict, NodeFailure
 from common.model.master_address import MasterAddress
@@ -11,10 +12,10 @@ from noded.network.naming import check_nic, tap_name
 
 
 class FakeNetwork(NetworkDriver):
-    """``bridges``, ``devices`` and ``own`` addresses are for scenarios to change."""
+    """``bridges``, ``switches``, ``devices`` and ``own`` addresses are for scenarios to change."""
 
-    def __init__(self, *bridges: str) -> None:
-        self.bridges = set(bridges)
+    def __init__(self, *bridges: str, switches: Iterable[str] = ()) -> None:
+        self.bridges, self.switches = set(bridges), set(switches)
         self.devices, self.own = {"eth0", *bridges}, dict[str, str]()
         self._held: dict[str, tuple[str, float]] = {}  # on which device, until when
         self._taps: dict[str, TapReport] = {}
@@ -29,11 +30,16 @@ class FakeNetwork(NetworkDriver):
     async def check(self, nics: tuple[NicSpec, ...]) -> None:
         for nic in nics:
             check_nic(nic)
-            if nic.mode != "routed" and nic.link not in self.bridges:
-                kind = "bridge" if nic.mode == "bridged" else "switch"
+            if nic.mode == "bridged" and nic.link not in self.bridges:
                 raise NodeFailure(
-                    f"The {kind} {nic.link!r} does not exist on this node; create it, or give "
+                    f"The bridge {nic.link!r} does not exist on this node; create it, or give "
                     "the nic another link.",
+                    link=nic.link,
+                )
+            if nic.mode == "openvswitch" and nic.link not in self.switches:
+                raise NodeFailure(
+                    f"The switch {nic.link!r} does not exist on this node; make it with “ovs-vsctl "
+                    f"add-br {nic.link}”, or give the nic another link.",
                     link=nic.link,
                 )
 
@@ -57,7 +63,7 @@ class FakeNetwork(NetworkDriver):
         return tuple(self._taps[name] for name in sorted(self._taps))
 
     async def links(self, names: tuple[str, ...]) -> tuple[bool, ...]:
-        return tuple(name in self.bridges for name in names)
+        return tuple(name in self.bridges | self.switches for name in names)
 
     async def hold(self, address: MasterAddress, for_s: int) -> None:
         if address.device not in self.devices:

@@ -4,6 +4,8 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from common.errors import NodeFailure
 from common.model.master_address import MasterAddress
 from common.names import NicId
@@ -38,6 +40,8 @@ class LinuxNetwork(NetworkDriver):
 
     async def prepare(self) -> None:
         await self._guard.prepare()
+        if self._switches.may_run():  # else netlink's library stays out of noded's memory
+            await self.remove_taps(())  # ports of taps that a power cut has taken away
 
     @property
     def unguarded(self) -> str:
@@ -45,16 +49,17 @@ class LinuxNetwork(NetworkDriver):
 
     async def check(self, nics: tuple[NicSpec, ...]) -> None:
         await in_thread(_check, nics)
-        for name in {nic.link for nic in nics if nic.mode == "openvswitch"}:
-            await self._switches.check(name)
+        await self._switches.check(nics)
 
     async def ensure_taps(self, nics: tuple[NicSpec, ...]) -> tuple[str, ...]:
         for nic in nics:
             check_nic(nic)
         async with self._changing:
-            names = await in_thread(_make_all, nics)
+            await self._switches.check(nics)  # without one, there shall be no tap either
+            names, leaving = await in_thread(_make_all, nics)
             # Before they are plugged in, so that no guest is ever without.
             await self._guard.protect(zip(names, nics, strict=True))
+            await self._switches.unplug(leaving)
             await in_thread(_connect_all, nics)
             for name, nic in zip(names, nics, strict=True):
                 if nic.mode == "openvswitch":
@@ -67,10 +72,14 @@ class LinuxNetwork(NetworkDriver):
         async with self._changing:
             removed = await in_thread(_remove, frozenset(nics))
             await self._guard.forget(removed)
-            await self._switches.unplug(removed)
+            await self._switches.forget(removed, *await in_thread(_names))
 
     async def taps(self) -> tuple[TapReport, ...]:
-        return await in_thread(_list_taps)
+        taps = await in_thread(_list_taps)
+        if all(tap.link for tap in taps):
+            return taps
+        switches = await self._switches.plugged_in()
+        return tuple(replace(tap, link=tap.link or switches.get(tap.name, "")) for tap in taps)
 
     async def links(self, names: tuple[str, ...]) -> tuple[bool, ...]:
         bridges = await in_thread(_tell_bridges, names)
@@ -93,8 +102,9 @@ class LinuxNetwork(NetworkDriver):
         return await in_thread(held.holds, ip)
 
 
-def _make_all(nics: tuple[NicSpec, ...]) -> tuple[str, ...]:
-    return tuple(map(_make, nics))
+def _make_all(nics: tuple[NicSpec, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Make taps; return their names, and of those that were there which may be in a switch."""
+    return tuple(tap_name(nic.id) for nic in nics), tuple(filter(None, map(_make, nics)))
 
 
 def _make(nic: NicSpec) -> str:
@@ -104,8 +114,9 @@ def _make(nic: NicSpec) -> str:
             _bridge(
                 netlink, nic.link, filters=bool(nic.vlan)
             )  # without one, there shall be no tap either
+        was_there = netlink.find(name) is not None
         _tap(netlink, name, nic)
-    return name
+    return name if was_there and nic.mode != "openvswitch" else ""
 
 
 def _connect_all(nics: tuple[NicSpec, ...]) -> None:
@@ -120,9 +131,7 @@ def _connect(nic: NicSpec) -> None:
             bridge = _bridge(netlink, nic.link, filters=bool(nic.vlan))
             _plug_in(netlink, _tap(netlink, name, nic), bridge)
         elif nic.mode == "openvswitch":
-            tap = _tap(netlink, name, nic)
-            _turn_on("ipv6", tap, "disable_ipv6")
-            netlink.set(tap, address=host_mac(tap.address), state="up")
+            _stand_by(netlink, _tap(netlink, name, nic), netlink.find(nic.link))
         else:
             _route_to(netlink, _tap(netlink, name, nic), nic)
 
@@ -195,6 +204,16 @@ def _plug_in(netlink: Netlink, tap: Link, bridge: Link) -> None:
     netlink.set(tap, state="up")
 
 
+def _stand_by(netlink: Netlink, tap: Link, switch: Link | None) -> None:
+    """Have a tap ready for its switch, whose own device there is while Open vSwitch runs."""
+    _turn_on("ipv6", tap, "disable_ipv6")
+    # With the switch's MTU: its device shrinks to that of the smallest port.
+    netlink.set(tap, address=host_mac(tap.address), mtu=(switch or tap).mtu)
+    if any(link.number == tap.bridge and link.kind == "bridge" for link in netlink.all()):
+        netlink.set(tap, master=0)  # what is in a bridge is in no switch
+    netlink.set(tap, state="up")
+
+
 def _route_to(netlink: Netlink, tap: Link, nic: NicSpec) -> None:
     """Lead traffic for the nic's address to its tap, and answer for it on the guest's wire."""
     netlink.set(tap, address=host_mac(tap.address), master=0)
@@ -214,12 +233,20 @@ def _turn_on(family: str, link: Link, setting: str) -> None:
 def _list_taps() -> tuple[TapReport, ...]:
     with open_netlink("list the taps of this node") as netlink:
         links = netlink.all()
-    names = {link.number: link.name for link in links}
+    names = {link.number: link.name for link in links if link.kind == "bridge"}
     return tuple(
         TapReport(name=link.name, nic=nic, instance=instance, link=names.get(link.bridge, ""))
         for link in sorted(filter(_may_be_ours, links), key=lambda link: link.name)
         for nic, instance in filter(None, [read_alias(link.alias)])
     )
+
+
+def _names() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of all devices, and of those that may be switches' own."""
+    with open_netlink("look at the links of this node") as netlink:
+        links = netlink.all()
+    own = {link.name for link in links if link.kind in ("openvswitch", "tun")}
+    return frozenset(link.name for link in links), frozenset(own)
 
 
 def _tell_bridges(names: tuple[str, ...]) -> tuple[bool, ...]:

@@ -3,46 +3,57 @@
 Source: ovs-vsctl(8) of Open vSwitch 3.1, bridge(8) of iproute2 6.1.
 """
 
+from common.names import NicId
 from common.vlans import Vlans
+from noded.network.switch_parse import NIC, TABLES
+
+LIMIT_S = 8  # its program itself waits without end for a silent database, and for ovs-vswitchd
 
 _PORT = ("tag", "trunks", "vlan_mode")  # what a port has of VLANs
 
 
-def exists(switch: str) -> tuple[str, ...]:
-    """Return the command that ends with 0 if there is such a switch, and with 2 if not."""
-    return ("ovs-vsctl", "br-exists", switch)
+def look() -> tuple[str, ...]:
+    """Return the command that prints what ``switch_parse.read_switches`` reads."""
+    told = [
+        word
+        for table, columns in TABLES.items()
+        for word in ("--", f"--columns={','.join(columns)}", "list", table)
+    ]
+    return ("ovs-vsctl", f"--timeout={LIMIT_S}", "--format=json", *told)
 
 
-def switches() -> tuple[str, ...]:
-    """Return the command that prints the switches of a node."""
-    return ("ovs-vsctl", "list-br")
+def plug(tap: str, nic: NicId, bridge: str, vlans: Vlans, *, is_there: bool) -> tuple[str, ...]:
+    """Return the command that puts a tap into a bridge, and its VLANs, in one transaction.
 
-
-def switch_of(tap: str) -> tuple[str, ...]:
-    """Return the command that prints which switch has a tap; it fails if none has."""
-    return ("ovs-vsctl", "port-to-br", tap)
-
-
-def plug(tap: str, switch: str, vlans: Vlans, *, is_there: bool) -> tuple[str, ...]:
-    """Return the command that puts a tap into a switch, and its VLANs, in one transaction."""
-    begin: tuple[str, ...] = ("ovs-vsctl",)
+    It ends when ovs-vswitchd has done so, or tried.
+    """
+    begin: tuple[str, ...] = ("ovs-vsctl", f"--timeout={LIMIT_S}")
     if not is_there:  # it may be in another one
-        begin = (*begin, "--if-exists", "del-port", tap, "--", "add-port", switch, tap, "--")
-    told = _of_port(vlans)
+        begin = (*begin, "--if-exists", "del-port", tap, "--", "add-port", bridge, tap, "--")
     return (
         *begin,
-        "clear",
-        "port",
-        tap,
-        *_PORT,
-        *(("--", "set", "port", tap, *told) if told else ()),
+        *("clear", "port", tap, *_PORT, "--"),
+        *("set", "port", tap, f"external_ids:{NIC}={nic}", *_of_port(vlans)),
     )
 
 
-def unplug(taps: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command that takes taps out of whichever switches they are in."""
+def problem(tap: str) -> tuple[str, ...]:
+    """Return the command that prints why a port does not work, after it was put in.
+
+    That is no failure to ``plug``, which ends with 0.
+    """
+    return ("ovs-vsctl", f"--timeout={LIMIT_S}", "get", "interface", tap, "error")
+
+
+def unplug(taps: tuple[str, ...], *, are_gone: bool) -> tuple[str, ...]:
+    """Return the command that takes taps out of whichever switches they are in.
+
+    For those that are gone it waits for nobody: where ovs-vswitchd is down, its next one finds out.
+    Others it has to let go of before something else can have them.
+    """
     words = [word for tap in taps for word in ("--", "--if-exists", "del-port", tap)]
-    return ("ovs-vsctl", *words[1:])
+    waiting = ("--no-wait",) if are_gone else ()
+    return ("ovs-vsctl", f"--timeout={LIMIT_S}", *waiting, *words)
 
 
 def bridge_vlans(tap: str, vlans: Vlans) -> str:

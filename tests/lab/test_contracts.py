@@ -2,9 +2,10 @@
 
 The suites are those of the checkout, seen through a mount; so are pytest and hypothesis, which
 nodes do not have. All else is what is installed there. Those of mirrors, which start the most
-programs, have a node for themselves. Left out are the fakes, whatever starts hundreds of processes
-or another kernel, which takes minutes in user-mode Linux (test_replica_crash, test_noded_process,
-test_hypervisor_linux, most of the real guests), and test_luxi_server, which is about no node.
+programs, have a node for themselves. Left out are the fakes, switches in user space, whatever
+starts hundreds of processes or another kernel, which takes minutes in user-mode Linux
+(test_replica_crash, test_noded_process, test_hypervisor_linux, most of the real guests), and
+test_luxi_server, which is about no node.
 """
 
 import shlex
@@ -23,6 +24,7 @@ from tests.support.tiny_guest import kernel
 SUITES = (
     "test_console_https.py", "test_guest_on_node.py", "test_network.py", "test_node_connection.py",
     "test_noded_joins.py", "test_noded_callers.py", "test_noded_calls.py", "test_noded_port.py",
+    "test_openvswitch.py", "test_switched_frames.py",
     "test_replica.py", "test_replica_disk.py", "test_replica_file.py", "test_state_https.py",
     "test_storage.py", "test_storage_files.py", "test_volumes.py",
     "test_hypervisor.py::test_started_guest_runs_and_is_reported[kvm]",
@@ -76,6 +78,7 @@ def keeps(node: Node, suites: Iterable[str]) -> str:
     return said(
         node,
         f"cd /mnt/checkout && {ENVIRONMENT} timeout {END_S} /opt/gantry/bin/python -c "
-        f"{shlex.quote(PYTEST)} -q -p no:cacheprovider --durations=10 -k 'not fake' {chosen}",
+        f"{shlex.quote(PYTEST)} -q -p no:cacheprovider --durations=10 "
+        f"-k 'not fake and not netdev' {chosen}",
         seconds=END_S + 30,
     )

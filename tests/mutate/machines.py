@@ -6,6 +6,7 @@ NICS, MODIFIED = "tests/contract/test_nics_of_guests.py", "tests/sim/test_modifi
 PARAMETERS = "tests/unit/noded/hypervisor/test_kvm_parameters.py"
 MACHINES = "tests/contract/test_kvm_machines.py"
 DISPLAYS, SWITCHES = "tests/sim/test_displays.py", "tests/unit/noded/test_switches.py"
+SWITCH_PLAN = "tests/unit/noded/test_switch_plan.py"
 SCRIPTS = "tests/contract/test_ifup.py"
 HANDLERS = "tests/unit/noded/handlers/test_instances.py"
 
@@ -79,6 +80,30 @@ OF_MACHINES = (
         "old VLANs stay", "a tap is in the VLANs of its nic, and in no others",
         "noded/network/switch_commands.py",
         'lines = [f"vlan del dev {tap} vid 1-4094"]', "lines = []",
+        (SWITCHES,),
+    ),
+    Fault(
+        "VLAN of a link forgotten", "a nic whose link is a VLAN is in that VLAN",
+        "noded/network/switch_plan.py",
+        "return switch.bridge, Vlans(switch.vlan)", "return switch.bridge, vlans",
+        (SWITCH_PLAN,),
+    ),
+    Fault(
+        "guarded by nobody", "a guest that is to be guarded is in no switch that passes filters by",
+        "noded/network/switch_plan.py",
+        "if nic.guarded and switch.passes_filters_by:", "if False:",
+        (SWITCH_PLAN,),
+    ),
+    Fault(
+        "ports of other nodes taken", "nodes that share a machine spare each other's ports",
+        "noded/network/switch_plan.py",
+        "if port.nic and port.bridge in devices and", "if port.nic and",
+        (SWITCH_PLAN,),
+    ),
+    Fault(
+        "port of a failure stays", "a nic that could not be plugged in leaves no port",
+        "noded/network/switch.py",
+        "                await self._forget((tap,))\n", "                pass\n",
         (SWITCHES,),
     ),
     Fault(

@@ -369,7 +369,7 @@ def test_nics_are_put_into_switches_and_vlans_as_asked() -> None:
         order = replace(create("web9", "gamma"), nics=(nic,))
         with pytest.raises(NodeFailure, match="The switch 'ovs0' does not exist"):
             await cluster.run(order)
-        cluster.machines["gamma"].network.bridges.add("ovs0")
+        cluster.machines["gamma"].network.switches.add("ovs0")
         await cluster.run(order)
         (tap,) = [t for t in await cluster.machines["gamma"].network.taps() if t.link == "ovs0"]
         assert tap.instance == cluster.config.instance(name).uuid
