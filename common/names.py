@@ -15,6 +15,15 @@ from common.errors import InvalidRequest
 Word = Annotated[str, Meta(max_length=256)]
 Sentence = Annotated[str, Meta(max_length=8192)]  # some of them quote the end of a log
 Path = Annotated[str, Meta(max_length=4096)]
+# What a variable of a script's environment may say.
+Line = Annotated[
+    str,
+    Meta(
+        max_length=4096,
+        pattern=r"^[^\x00-\x1f\x7f]*\Z",
+        description="text without line breaks and other control characters",
+    ),
+]
 
 ClusterName = NewType("ClusterName", Word)
 GroupName = NewType("GroupName", Word)
@@ -54,6 +63,7 @@ Load = Annotated[float, Meta(ge=0, le=2**20)]
 KeyId = NewType("KeyId", Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")])
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?")
+_LINE = re.compile(r"[^\x00-\x1f\x7f]{0,4096}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -78,6 +88,11 @@ def check_name(name: str, kind: str) -> None:
                 "as in web1.example.com, at most 63 characters from dot to dot.",
                 name=name,
             )
+
+
+def is_line(text: str) -> bool:
+    """Tell whether ``text`` can be a ``Line``."""
+    return _LINE.fullmatch(text) is not None
 
 
 def is_uuid(text: str) -> bool:

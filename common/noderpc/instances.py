@@ -13,6 +13,7 @@ from common.names import (
     Few,
     InstanceId,
     InstanceName,
+    Line,
     MiB,
     NicId,
     Port,
@@ -23,7 +24,7 @@ from common.names import (
 )
 from common.noderpc.disks import DiskSpec
 from common.noderpc.guest_agent import Interfaces
-from common.noderpc.network import NicSpec
+from common.noderpc.network import NicSpec, ToldOfNic
 from common.rpc.declare import NodeService, rpc
 
 Slots = Annotated[dict[DiskId, Few], Meta(max_length=256)]
@@ -51,6 +52,8 @@ class GuestSpec(Order, omit_defaults=True):
     slots: Slots = {}
     nic_slots: NicSlots = {}
     wanted_memory: MiB = MiB(0)  # likewise: what it is to use of its memory; 0: all
+    tags: Line = ""  # of the instance, for scripts: in order, with spaces between them
+    told_of_nics: Annotated[dict[NicId, ToldOfNic], Meta(max_length=256)] = {}  # for scripts
 
 
 class GuestState(StrEnum):

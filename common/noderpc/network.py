@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from common.messages import Order, Report
-from common.names import InstanceId, NicId, Word
+from common.names import InstanceId, Line, NicId, Word
 from common.rpc.declare import NodeService, rpc
 
 
@@ -24,6 +24,21 @@ class NicSpec(Order, kw_only=True):
         1  # how many of its processors the guest can have send and receive at once
     )
     guarded: bool = True  # the guest can send with this MAC, and this IP if there is one, only
+
+
+NetworkVariable = Annotated[str, Meta(pattern=r"^NETWORK_[A-Z0-9_]{1,32}\Z")]
+
+
+class ToldOfNic(Order, omit_defaults=True):
+    """What a script for taps is told of a nic that the nic does not need itself.
+
+    Attributes:
+        name: of the nic; empty: it has none.
+        network: what is told of the network that it is in, by Ganeti's variables.
+    """
+
+    name: Line = ""
+    network: Annotated[dict[NetworkVariable, Line], Meta(max_length=32)] = {}
 
 
 class TapReport(Report):

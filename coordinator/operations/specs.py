@@ -4,7 +4,7 @@ Nodes know no defaults.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,12 +13,13 @@ from common.model.disk import Disk
 from common.model.hypervisors import HYPERVISORS, check_hypervisor, queues_of, told
 from common.model.instance import Instance
 from common.model.kvm_checks import POOL
+from common.model.network import told_of
 from common.model.nic import Nic
 from common.model.parameters import DEFAULT, Backend, Layer, NicParameters, filled, settled, sound
-from common.names import NodeId
+from common.names import NicId, NodeId, is_line
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
-from common.noderpc.network import NicSpec
+from common.noderpc.network import NicSpec, ToldOfNic
 from common.units import parse_mib
 from coordinator.disks.kinds import kind_of
 from coordinator.disks.tpm import find_state
@@ -127,6 +128,8 @@ def guest_spec(
         parameters=layer,
         users=config.cluster.uid_pool if layer.get("security_model") == POOL else (),
         port=instance.network_port,
+        tags=_plain(" ".join(sorted(instance.tags))),
+        told_of_nics=dict(_told_of_nics(config, nics)),
     )
 
 
@@ -134,3 +137,18 @@ def present_guest(config: Config, instance: Instance, at: NodeId | None = None) 
     """Return the spec of an instance as it is in the configuration, to run on a node."""
     disks, nics = config.disks_of(instance), config.nics_of(instance)
     return guest_spec(config, instance, disks, nics, at=at)
+
+
+def _told_of_nics(config: Config, nics: Sequence[Nic]) -> Iterator[tuple[NicId, ToldOfNic]]:
+    """Yield what scripts are told of nics, where there is something."""
+    for nic in nics:
+        network = config.networks.get(nic.network)
+        told = told_of(network) if network else {}
+        plain = {variable: value for variable, value in told.items() if is_line(value)}
+        if (name := _plain(nic.name)) or plain:
+            yield nic.uuid, ToldOfNic(name=name, network=plain)
+
+
+def _plain(text: str) -> str:
+    """Return a text if a script can be told it, and nothing otherwise: half of it may mislead."""
+    return text if is_line(text) else ""

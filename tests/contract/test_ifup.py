@@ -9,15 +9,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from common.errors import NodeFailure
+from common.errors import InvalidRequest, NodeFailure
+from common.messages import from_builtins, from_json, to_json
 from common.names import InstanceName, MiB
 from common.noderpc.instances import GuestSpec
+from common.noderpc.network import ToldOfNic
 from noded.hypervisor.kvm import ifup
 from noded.hypervisor.kvm.ifup import Ifup
 from tests.contract.test_nics_of_guests import give, needs_qemu, nic, run_kvm, slots, taps
 from tests.support.hypervisors import WEB1, KvmRig, goes_on
 
 TELL = 'echo "$1 $(env | grep -v "^PWD=\\|^_=\\|^SHLVL=\\|^PATH=" | sort | tr "\\n" " ")" >> told'
+
+LAN = {"NETWORK_NAME": "lan", "NETWORK_SUBNET": "192.0.2.0/24", "NETWORK_TAGS": "blue"}
 
 
 class Script:
@@ -46,7 +50,8 @@ def guest() -> GuestSpec:
     routed = replace(nic(1), mode="routed", ip="192.0.2.7", link="main")
     return GuestSpec(
         id=WEB1, name=InstanceName("web1"), hypervisor="kvm", memory=MiB(64), vcpus=1,
-        nics=(replace(nic(0), vlan=".10"), routed),
+        nics=(replace(nic(0), vlan=".10"), routed), tags="amber blue",
+        told_of_nics={routed.id: ToldOfNic(name="outside", network=LAN)},
     )  # fmt: skip
 
 
@@ -54,24 +59,51 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(work)
 
 
-def test_a_script_is_told_of_a_tap_as_by_ganeti(script: Script) -> None:
-    script.write()
+def test_a_script_is_told_of_a_tap_as_by_ganeti_and_of_nothing_else(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GANTRY_SECRET", "of noded")
+    script.write("env -0 > told.$INTERFACE_INDEX; echo $1 >> told")
     run(Ifup(script.path).run(guest(), {0: "gnt0", 1: "gnt1"}))
-    told = [dict(word.split("=", 1) for word in line.split()[1:]) for line in script.told]
-    assert [line.split()[0] for line in script.told] == ["gnt0", "gnt1"]
-    ours = {"HOME", "LC_ALL", "OLDPWD"}
-    assert [{name: value for name, value in each.items() if name not in ours} for each in told] == [
+    told = [
+        dict(pair.split("=", 1) for pair in path.read_text().rstrip("\0").split("\0"))
+        for path in sorted(script.path.parent.glob("told.*"))
+    ]
+    assert script.told == ["gnt0", "gnt1"]
+    shells = {"HOME", "LC_ALL", "OLDPWD", "PATH", "PWD", "SHLVL", "_"}
+    assert [{name: each[name] for name in each.keys() - shells} for each in told] == [
         {
-            "INSTANCE": "web1", "INTERFACE": "gnt0", "INTERFACE_INDEX": "0",
+            "INSTANCE": "web1", "TAGS": "amber blue", "INTERFACE": "gnt0", "INTERFACE_INDEX": "0",
             "INTERFACE_UUID": nic(0).id, "MAC": nic(0).mac, "MODE": "bridged", "LINK": "br0",
             "BRIDGE": "br0", "VLAN": ".10",
         },
         {
-            "INSTANCE": "web1", "INTERFACE": "gnt1", "INTERFACE_INDEX": "1",
-            "INTERFACE_UUID": nic(1).id, "MAC": nic(1).mac, "MODE": "routed", "LINK": "main",
-            "IP": "192.0.2.7",
+            "INSTANCE": "web1", "TAGS": "amber blue", "INTERFACE": "gnt1", "INTERFACE_INDEX": "1",
+            "INTERFACE_UUID": nic(1).id, "INTERFACE_NAME": "outside", "MAC": nic(1).mac,
+            "MODE": "routed", "LINK": "main", "IP": "192.0.2.7", **LAN,
         },
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"LD_PRELOAD": "/tmp/theirs.so"}, {"NETWORK_NAME": "lan\nLD_PRELOAD=theirs"},
+        {"NETWORK_NAME": "lan\n"}, {"NETWORK_x": "1"}, {"NETWORK_NAME\n": "lan"},
+        {"NETWORK_TAGS": "x" * 4097},
+    ],
+)  # fmt: skip
+def test_nothing_but_networks_can_be_told_and_in_one_line(network: dict[str, str]) -> None:
+    with pytest.raises(InvalidRequest):
+        from_builtins({"network": network}, ToldOfNic, what="it")
+
+
+def test_of_an_instance_of_which_there_is_nothing_to_tell_older_nodes_are_told_nothing() -> None:
+    plain = replace(guest(), tags="", told_of_nics={})
+    text = to_json(plain)
+    assert b"tags" not in text
+    assert b"told_of_nics" not in text
+    assert from_json(text, GuestSpec, what="it") == plain
 
 
 def test_a_script_that_fails_or_hangs_is_told_of(

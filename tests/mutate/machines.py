@@ -119,6 +119,18 @@ OF_MACHINES = (
         (f"{SCRIPTS} without_nics",),
     ),
     Fault(
+        "any variable for a script", "a script of root's is told of networks, and nothing else",
+        "common/noderpc/network.py",
+        r'pattern=r"^NETWORK_[A-Z0-9_]{1,32}\Z"', r'pattern=r"^[A-Z0-9_]{1,32}\Z"',
+        (f"{SCRIPTS} nothing_but_networks",),
+    ),
+    Fault(
+        "more tags than fit", "a script is told all tags or none, and its guest starts",
+        "coordinator/operations/specs.py",
+        'return text if is_line(text) else ""', "return text",
+        ("tests/sim/test_networks.py scripts_for_taps",),
+    ),
+    Fault(
         "program that is not there", "a QEMU that is not in its root directory is refused",
         "noded/hypervisor/kvm/chroot.py",
         "if not Path(program).is_relative_to(_SEEN):", "if False:",

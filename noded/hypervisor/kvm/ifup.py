@@ -11,7 +11,7 @@ from pathlib import Path
 
 from common.errors import NodeFailure
 from common.noderpc.instances import GuestSpec
-from common.noderpc.network import NicSpec
+from common.noderpc.network import ToldOfNic
 from noded.system.execute import execute
 from noded.system.roots_scripts import check_program, check_way
 from noded.system.threads import in_thread
@@ -51,14 +51,19 @@ class Ifup:
         end = asyncio.get_running_loop().time() + ALL_S
         for index, tap in taps.items():
             left_s = max(0.0, end - asyncio.get_running_loop().time())
-            told = dict(environment(guest.name, index, guest.nics[index], tap))
+            told = dict(environment(guest, index, tap))
             await execute(script, tap, timeout_s=left_s, environment=told)
 
 
-def environment(instance: str, index: int, nic: NicSpec, tap: str) -> Iterator[tuple[str, str]]:
+def environment(guest: GuestSpec, index: int, tap: str) -> Iterator[tuple[str, str]]:
     """Yield what the script is told of a nic, by the names that Ganeti has for it."""
-    yield from (("INSTANCE", instance), ("INTERFACE", tap), ("INTERFACE_INDEX", str(index)))
-    yield from (("INTERFACE_UUID", nic.id), ("MAC", nic.mac), ("MODE", nic.mode))
+    nic = guest.nics[index]
+    told = guest.told_of_nics.get(nic.id, ToldOfNic())
+    yield from (("INSTANCE", guest.name), ("TAGS", guest.tags))
+    yield from (("INTERFACE", tap), ("INTERFACE_INDEX", str(index)), ("INTERFACE_UUID", nic.id))
+    yield from (("MAC", nic.mac), ("MODE", nic.mode))
+    if told.name:
+        yield "INTERFACE_NAME", told.name
     if nic.ip:
         yield "IP", nic.ip
     if nic.link:
@@ -67,6 +72,7 @@ def environment(instance: str, index: int, nic: NicSpec, tap: str) -> Iterator[t
         yield "VLAN", nic.vlan
     if nic.mode == "bridged":
         yield "BRIDGE", nic.link
+    yield from told.network.items()
 
 
 def _find(script: Path) -> str | None:
