@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from common.errors import InvalidRequest
 from common.model.disk import Disk
 from common.model.hypervisors import HYPERVISORS, check_hypervisor, queues_of, told
 from common.model.instance import Instance
@@ -16,7 +17,7 @@ from common.model.kvm_checks import POOL
 from common.model.network import told_of
 from common.model.nic import Nic
 from common.model.parameters import DEFAULT, Backend, Layer, NicParameters, filled, settled, sound
-from common.names import NicId, NodeId, is_line
+from common.names import MiB, NicId, NodeId, is_line
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
 from common.noderpc.network import NicSpec, ToldOfNic
@@ -35,21 +36,32 @@ def backend(config: Config, instance: Instance, extra: Layer | None = None) -> B
 
 
 def read_backend(beparams: Layer) -> dict[str, Any]:
-    """Read sizes and numbers, and let ``memory`` stand for both its bounds (Ganeti's old name)."""
-    rest = {key: value for key, value in beparams.items() if key != "memory"}
-    if "memory" in beparams:
-        rest |= {"maxmem": beparams["memory"], "minmem": beparams["memory"]}
-    sizes = {
-        key: parse_mib(str(rest[key]))
-        for key in ("maxmem", "minmem")
-        if rest.get(key) not in (DEFAULT, None)
+    """Read sizes and numbers, and let ``memory`` stand for both its bounds (Ganeti's old name).
+
+    Raises:
+        InvalidRequest: names what is no size.
+    """
+    rest = dict(beparams) | {
+        key: _read_memory(key, beparams[key])
+        for key in ("memory", "maxmem", "minmem")
+        if beparams.get(key) not in (DEFAULT, None)
     }
+    if "memory" in rest:
+        memory = rest.pop("memory")
+        rest |= {"maxmem": memory, "minmem": memory}
     numbers = {
         key: int(rest[key])
         for key in ("vcpus", "spindle_use")
         if _NUMBER.fullmatch(str(rest.get(key)))
     }
-    return rest | sizes | numbers
+    return rest | numbers
+
+
+def _read_memory(name: str, value: object) -> MiB:
+    try:
+        return parse_mib(str(value))
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{name}: {error.message}", **error.detail) from error
 
 
 def disk_spec(config: Config, instance: Instance, disk: Disk) -> DiskSpec:

@@ -143,7 +143,7 @@ def test_memory_stands_for_both_its_bounds() -> None:
         "maxmem": 1024, "minmem": 1024, "vcpus": 2,
     }  # fmt: skip
     assert read_backend({"maxmem": 512}) == {"maxmem": 512}
-    with pytest.raises(InvalidRequest, match="“lots” is no size"):
+    with pytest.raises(InvalidRequest, match=r"^memory: “lots” is no size"):
         read_backend({"memory": "lots"})
 
 
