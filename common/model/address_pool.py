@@ -1,16 +1,21 @@
 """Which addresses of a network are free."""
 
 from collections.abc import Iterable, Iterator
-from ipaddress import IPv4Address
+from ipaddress import IPv6Address, ip_address
 
 from common.errors import Conflict, InvalidRequest, NoCapacity
-from common.model.network import Network, range_of
+from common.model.network import Address, Network, ranges_of
 
 TAKEN, FREE = "X", "."
+MOST_MAPPED = 1 << 16  # addresses: as many as the largest network of version 4 has
 
 
 class AddressPool:
-    """The addresses of version 4 of one network. Those of the nics in it are told by the caller."""
+    """The addresses of one network. Those of the nics in it are told by the caller.
+
+    New nics get addresses of the *pool*, and it alone is counted: the range of version 4, or
+    that of version 6 where there is no other. Which address is free is known of both.
+    """
 
     def __init__(self, network: Network, used: Iterable[str] = ()) -> None:
         """Look at a network.
@@ -20,51 +25,59 @@ class AddressPool:
             used: by nics; those outside of the network are none of ours.
         """
         self.network = network
-        self._range = range_of(network)
-        first, last = self._range[0], self._range[-1]
-        gateway = filter(None, (network.gateway,))
-        reserved = {int(IPv4Address(text)) for text in (*network.reserved, *gateway)}
-        self._reserved = reserved | {int(first), int(last)}
-        self._used = {int(IPv4Address(text)) for text in used if self.is_inside(text)}
+        self._ranges = ranges_of(network)
+        self._pool = self._ranges[0]
+        kept = (*network.reserved, *filter(None, (network.gateway, network.gateway6)))
+        self._reserved: set[Address] = {ip_address(text) for text in kept}
+        for each in self._ranges:  # the first of version 6 is that of any router (RFC 4291, 2.6.1)
+            self._reserved.add(each[0])
+            if each.version == 4:
+                self._reserved.add(each[-1])
+        self._used = {found for text in used if (found := self._find(text)) is not None}
 
     def is_inside(self, address: str) -> bool:
         """Tell whether this is an address of the network."""
-        return is_version_4(address) and IPv4Address(address) in self._range
+        return self._find(address) is not None
 
     @property
     def size(self) -> int:
-        return self._range.num_addresses
+        """How many addresses the pool has."""
+        return self._pool.num_addresses
 
     @property
     def taken_count(self) -> int:
-        """How many no new nic can have."""
-        return len(self._reserved | self._used)
+        """How many of the pool no new nic can have."""
+        return len(self._taken())
 
     @property
     def map(self) -> str:
-        """One letter for each address in order: ``X`` is taken, ``.`` is free."""
+        """One letter for each address of the pool in order: ``X`` is taken, ``.`` is free.
+
+        Empty for more than 65,536 addresses: a /64 of version 6 would be longer than any memory.
+        """
+        if self.size > MOST_MAPPED:
+            return ""
         letters = [FREE] * self.size
-        for number in self._reserved | self._used:
-            letters[number - int(self._range[0])] = TAKEN
+        for address in self._taken():
+            letters[int(address) - int(self._pool[0])] = TAKEN
         return "".join(letters)
 
     def reserved(self) -> Iterator[str]:
-        """Yield the addresses that no nic is given, in order: also the first and the last."""
-        yield from (str(IPv4Address(number)) for number in sorted(self._reserved))
+        """Yield the addresses that no nic is given, in order: also those that no machine has."""
+        yield from map(str, sorted(self._reserved, key=order_of))
 
     def take_free(self) -> str:
-        """Return the first address that is free, which is taken then.
+        """Return the first address of the pool that is free, which is taken then.
 
         Raises:
             NoCapacity: there is none left.
         """
-        start, taken = int(self._range[0]), self._reserved | self._used
-        for number in range(start, start + self.size):
-            if number not in taken:
-                self._used.add(number)
-                return str(IPv4Address(number))
+        for address in self._pool:
+            if address not in self._reserved and address not in self._used:
+                self._used.add(address)
+                return str(address)
         raise NoCapacity(
-            f"All addresses of the network {self.network.name} ({self.network.network}) are taken.",
+            f"All addresses of the network {self.network.name} ({self._pool}) are taken.",
             network=self.network.name,
         )
 
@@ -75,28 +88,39 @@ class AddressPool:
             InvalidRequest: it is none of the network's.
             Conflict: it is taken, or reserved.
         """
-        name = self.network.name
-        if not self.is_inside(address):
+        name, found = self.network.name, self._find(address)
+        if found is None:
             raise InvalidRequest(
-                f"{address} is not in the network {name}, which is {self.network.network}.",
+                f"{address} is not in the network {name}, which is "
+                f"{' and '.join(map(str, self._ranges))}.",
                 network=name,
             )
-        number = int(IPv4Address(address))
-        if number in self._reserved:
+        if found in self._reserved:
             raise Conflict(f"{address} is reserved in the network {name}.", network=name)
-        if number in self._used:
+        if found in self._used:
             raise Conflict(f"{address} is taken by a nic in the network {name}.", network=name)
-        self._used.add(number)
+        self._used.add(found)
 
     def release(self, address: str) -> None:
         """Take back what a nic has."""
-        if self.is_inside(address):
-            self._used.discard(int(IPv4Address(address)))
+        found = self._find(address)
+        if found is not None:
+            self._used.discard(found)
+
+    def _taken(self) -> set[Address]:
+        return {each for each in self._reserved | self._used if each in self._pool}
+
+    def _find(self, text: str) -> Address | None:
+        """Read an address of the network: however it is written, it is the same."""
+        try:
+            address = ip_address(text)
+        except ValueError:
+            return None
+        if isinstance(address, IPv6Address) and address.scope_id:  # it would be another
+            return None
+        return address if any(address in each for each in self._ranges) else None
 
 
-def is_version_4(address: str) -> bool:
-    try:
-        IPv4Address(address)
-    except ValueError:
-        return False
-    return True
+def order_of(address: Address) -> tuple[int, int]:
+    """Return what addresses of both versions are sorted by."""
+    return address.version, int(address)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 
 from common.errors import Conflict, InvalidRequest
-from common.model.address_pool import AddressPool, is_version_4
+from common.model.address_pool import AddressPool
 from common.model.instance import Instance
 from common.model.network import Network
 from common.model.nic import Nic
@@ -66,7 +66,7 @@ class Addresses:
         return mac
 
     def new_ip(self, network: Network) -> str:
-        """Take the first address of a network that is free.
+        """Take the first address of a network that is free: of version 4 where it has such.
 
         Raises:
             NoCapacity: there is none.
@@ -74,15 +74,18 @@ class Addresses:
         return self._pool(network).take_free()
 
     def take_ip(self, network: Network, ip: str) -> str:
-        """Take an address of a network that somebody asks for. Those of version 6 are not counted.
+        """Take an address of a network that somebody asks for.
 
         Raises:
             InvalidRequest: it is none of the network's.
             Conflict: it is taken, or reserved.
         """
-        if is_version_4(ip):
-            self._pool(network).take(ip)
+        self._pool(network).take(ip)
         return ip
+
+    def is_inside(self, network: Network, ip: str) -> bool:
+        """Tell whether this is an address of a network."""
+        return self._pool(network).is_inside(ip)
 
     def release(self, nic: Nic) -> None:
         """Take back what a nic has, since it is to get others."""

@@ -149,10 +149,10 @@ def _nic(nic: Nic) -> dict[str, Any]:
 
 
 def _network(config: Config, network: Network) -> dict[str, Any]:
-    fields = ("gateway", "network6", "gateway6", "mac_prefix")
+    fields = ("network", "gateway", "network6", "gateway6", "mac_prefix")
     own = {field: getattr(network, field) or None for field in fields}
     bits = {"reservations": _bits(config, network), "ext_reservations": ""}
-    return _entity(network) | _same(network, ("name", "tags", "network")) | own | bits
+    return _entity(network) | _same(network, ("name", "tags")) | own | bits
 
 
 def _bits(config: Config, network: Network) -> str:

@@ -53,7 +53,7 @@ def _given(text: str) -> str | Missing:
 # fmt: off
 _FIELDS: tuple[Field[NetworkRow], ...] = (
     Field("name", "Network", Kind.TEXT, "Name", lambda row: row.entity.name),
-    Field("network", "Subnet", Kind.TEXT, "IPv4 subnet", lambda row: row.entity.network),
+    Field("network", "Subnet", Kind.TEXT, "IPv4 subnet", lambda row: _given(row.entity.network)),
     Field("gateway", "Gateway", Kind.OTHER, "IPv4 gateway", lambda row: _given(row.entity.gateway)),
     Field("network6", "IPv6Subnet", Kind.OTHER, "IPv6 subnet",
           lambda row: _given(row.entity.network6)),

@@ -106,7 +106,10 @@ INSTANCE = Kind[InstanceId, Instance](
 DISK = Kind[DiskId, Disk]("disk", Disk)
 NIC = Kind[NicId, Nic]("nic", Nic)
 # Who does not know them would start guests whose nics are plugged in elsewhere.
-NETWORK = Kind[NetworkId, Network]("network", Network, named=True, since=1)
+# Who knows the first version alone takes all their addresses for such of version 4.
+NETWORK = Kind[NetworkId, Network](
+    "network", Network, named=True, upgrades=(lambda values: values,)
+)
 # Who does not know them would begin jobs that they hold.
 FILTER = Kind[FilterId, FilterRule]("filter", FilterRule, since=1)
 SECRET = Kind[str, Secret]("secret", Secret, key=attrgetter("id"), home=Home.BESIDES)

@@ -65,6 +65,34 @@ def test_instances_are_made_used_and_removed(served: Served) -> None:
     assert served.ask("QueryInstances", [], ["name"]) == []
 
 
+def test_networks_of_version_6_alone_are_listed_shown_and_used(served: Served) -> None:
+    add = {"OP_ID": "OP_NETWORK_ADD", "network_name": "six", "network6": "2001:db8::/64"}
+    job = served.ask("SubmitJob", [add])
+    assert served.ask("WaitForJobChange", job, ["status"], None, None, 10)
+    lines = (
+        "gnt-network connect --nic-parameters mode=bridged,link=br0 six default",
+        f"{' '.join(ADD)} -n beta --net 0:network=six,ip=pool inside",
+        "gnt-network modify --gateway6 2001:db8::1:1 --add-reserved-ips 2001:db8::9 six",
+        "gnt-network info six",
+        "gnt-network list -o name,network,network6,gateway6,free_count,map,inst_list",
+        "gnt-instance info inside",
+    )
+    said = served.gnt_all(lines)
+    assert [each.code for each in said] == [0] * len(lines), said
+    info, table, instance = (each.text for each in said[-3:])
+    for line in ("IPv6 Subnet: 2001:db8::/64", f"Size: {2**64}", f"Free: {2**64 - 4} (100.00%)",
+                 "inside: 0:2001:db8::1"):  # fmt: skip
+        assert line in info
+    assert table.splitlines()[1].split()[:5] == [
+        "six", "-", "2001:db8::/64", "2001:db8::1:1", str(2**64 - 4),
+    ]  # fmt: skip
+    assert "2001:db8::1" in instance
+    after = served.gnt_all((
+        "gnt-instance remove -f inside", "gnt-network disconnect six", "gnt-network remove six",
+    ))  # fmt: skip
+    assert [each.code for each in after] == [0, 0, 0], after
+
+
 def test_many_instances_are_made_from_a_file(served: Served, tmp_path: Path) -> None:
     wanted = [
         {"instance_name": f"batch{number}", "disk_template": "sharedfile", "mode": "create",

@@ -231,13 +231,25 @@ FAULTS = (
         "address promised to nobody", "jobs at the same time get different addresses",
         "coordinator/operations/placement/numbers.py",
         "(nic for promise in standing for nic in promise.nics)", "()",
-        ("tests/sim/test_networks.py",),
+        ("tests/sim/test_network_addresses.py",),
     ),
     Fault(
         "nic in a network that is not there", "a group that is not connected gets no such nic",
         "coordinator/operations/addresses.py",
         "        if nic.network and nic.network not in group.networks:\n", "        if False:\n",
         ("tests/sim/test_networks.py",),
+    ),
+    Fault(
+        "addresses of a network found by their texts", "an address is taken however it is written",
+        "common/model/address_pool.py",
+        "        if found in self._used:\n", "        if address in map(str, self._used):\n",
+        ("tests/unit/operations/test_addresses.py", "tests/sim/test_networks_of_version_6.py"),
+    ),
+    Fault(
+        "range of version 6 taken from its nics", "a range stays that nics have addresses of",
+        "coordinator/operations/network/words.py",
+        "if was.is_inside(str(address)) and not will.is_inside(str(address)):", "if False:",
+        ("tests/sim/test_networks_of_version_6.py",),
     ),
     Fault(
         "hooks forgotten by a successor", "whoever goes on with a job runs the hooks after it",

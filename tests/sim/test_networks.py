@@ -1,121 +1,59 @@
 """Networks say how nics are plugged in, and which addresses they get."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from common.errors import Conflict, GntError, InvalidRequest, NodeFailure, NotFound
+from common.errors import Conflict, InvalidRequest, NodeFailure, NotFound
+from common.messages import to_builtins
 from common.model.job import Status
 from common.names import GroupName, InstanceName, NetworkName
-from coordinator.operations.backup.export import ExportInstance
-from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.base import Operation
 from coordinator.operations.devices import NicRequest
 from coordinator.operations.group.add import AddGroup
 from coordinator.operations.group.assign_nodes import AssignNodes
-from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.modify import ModifyInstance
-from coordinator.operations.instance.remove import RemoveInstance
-from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.network.add import AddNetwork
 from coordinator.operations.network.connect import ConnectNetwork
 from coordinator.operations.network.disconnect import DisconnectNetwork
 from coordinator.operations.network.modify import ModifyNetwork
 from coordinator.operations.network.remove import RemoveNetwork
 from coordinator.operations.network.rename import RenameNetwork
-from coordinator.state.kinds import NETWORK
+from coordinator.operations.tags.add import AddTags
+from coordinator.operations.tags.tagged import Tagged
+from tests.sim.lan import CONNECT, LAN, asked, in_lan, nics_of, outside, play
 from tests.sim.settings import BETA, GAMMA, WEB1, added, changed, create, removed
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 from tests.support.faults import Slow
 from tests.support.network import Trip
 
-LAN = NetworkName("lan")
-CONNECT = ConnectNetwork(network_name=LAN, group_name="default", network_link="br7")
 
-
-def play(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
-    """Tell a story of a network to which the only group is connected."""
-
-    async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            for machine in cluster.machines.values():
-                machine.network.bridges.add("br7")
-            await cluster.run(AddNetwork(network_name=LAN, network="198.51.100.0/24"))
-            await cluster.run(CONNECT)
-            await story(cluster)
-
-    simulate(scenario())
-
-
-def in_lan(name: str = "web1", node: str | None = "gamma", **nic: Any) -> CreateInstance:
-    return replace(create(name, node), nics=(NicRequest(network=LAN, **nic),))
-
-
-def outside(ip: str, *, check: bool = True) -> CreateInstance:
-    return replace(create("web3", "gamma"), nics=(NicRequest(ip=ip),), conflicts_check=check)
-
-
-def nics_of(cluster: SimulatedCluster, name: str = "web1") -> Any:
-    return cluster.config.nics_of(cluster.config.instance(name))
-
-
-async def asked(cluster: SimulatedCluster, *fields: str) -> list[Any]:
-    """Return what a query tells of the network."""
-    ((row,),) = ((await cluster.master.luxi("Query", "network", list(fields), None))["data"],)
-    return [value for _, value in row]
-
-
-def test_a_nic_of_a_network_is_plugged_in_as_its_group_says_and_gets_a_free_address() -> None:
+def test_a_node_is_told_what_scripts_for_taps_want_to_know() -> None:
     async def story(cluster: SimulatedCluster) -> None:
-        await cluster.run(in_lan(ip="pool"))
-        (nic,) = nics_of(cluster)
-        assert nic.ip == "198.51.100.1"
-        (tap,) = await cluster.machines["gamma"].network.taps()
-        assert tap.link == "br7"
-        assert await asked(cluster, "free_count", "reserved_count", "inst_list", "group_list") == [
-            253, 3, ["web1"], [["default", "bridged", "br7", ""]],
-        ]  # fmt: skip
-        (shown,) = (await cluster.master.luxi(
-            "Query", "instance", ["nic.networks.names", "nic.network.name/0", "nic.links"], None
-        ))["data"]  # fmt: skip
-        assert [value for _, value in shown] == [["lan"], "lan", ["br7"]]
-
-    play(story)
-
-
-def test_jobs_at_the_same_time_get_different_addresses() -> None:
-    async def story(cluster: SimulatedCluster) -> None:
-        jobs = [await cluster.submit(in_lan(f"web{n}", ip="pool")) for n in range(1, 7)]
-        for number in jobs:
-            outcome(await cluster.finished(number))
-        given = [nics_of(cluster, f"web{n}")[0] for n in range(1, 7)]
-        assert len({nic.ip for nic in given}) == len({nic.mac for nic in given}) == 6
-
-    play(story)
-
-
-def test_an_address_that_is_taken_reserved_or_elsewhere_is_refused() -> None:
-    async def story(cluster: SimulatedCluster) -> None:
-        await cluster.run(in_lan(ip="198.51.100.7"))
-        for ip, why in (
-            ("198.51.100.7", "198.51.100.7 is taken by a nic in the network lan"),
-            ("198.51.100.255", "reserved"),
-            ("192.0.2.1", "not in the network lan"),
-        ):
-            with pytest.raises(GntError, match=why):
-                await cluster.run(in_lan("web2", ip=ip))
-        with pytest.raises(InvalidRequest, match="ip=pool in a network only"):
-            await cluster.run(outside("pool"))
-        with pytest.raises(
-            Conflict, match=r"198\.51\.100\.9 is an address of the network lan: give"
-        ):
-            await cluster.run(outside("198.51.100.9"))
-        await cluster.run(outside("198.51.100.9", check=False))
+        await cluster.run(ModifyNetwork(network_name=LAN, gateway="198.51.100.254"))
+        await cluster.run(AddTags(kind=Tagged.NETWORK, name=LAN, tags=("blue", "amber")))
+        both = (NicRequest(network=LAN, ip="pool"), NicRequest(name="in\nside"), NicRequest())
+        tags = ("web", *(f"{number:0120}" for number in range(40)))
+        await cluster.run(replace(create("web1", "gamma"), nics=both, tags=("web", "front")))
+        await cluster.run(replace(create("web2", "gamma"), tags=tags))
+        nics, (network,) = nics_of(cluster), cluster.config.networks.values()
+        guests = cluster.machines["gamma"].guests._guests.values()
+        told = {str(guest.spec.name): guest.spec for guest in guests}
+        assert told["web1"].tags == "front web"
+        assert {nic: to_builtins(each) for nic, each in told["web1"].told_of_nics.items()} == {
+            nics[0].uuid: {
+                "network": {
+                    "NETWORK_NAME": "lan", "NETWORK_UUID": network.uuid,
+                    "NETWORK_SUBNET": "198.51.100.0/24", "NETWORK_GATEWAY": "198.51.100.254",
+                    "NETWORK_TAGS": "amber blue",
+                }
+            },
+        }  # fmt: skip
+        assert told["web2"].tags == "", "half of them would say something else"
 
     play(story)
 
@@ -133,27 +71,6 @@ def test_a_node_of_a_group_that_is_not_connected_gets_no_such_nic() -> None:
         attic = ConnectNetwork(network_name=LAN, group_name="attic", network_link="br0")
         await cluster.run(attic)
         await cluster.run(FailOverInstance(instance_name=WEB1, target_node="gamma"))
-        (tap,) = await cluster.machines["gamma"].network.taps()
-        assert tap.link == "br0"
-
-    play(story)
-
-
-def test_nics_join_and_leave_a_network_and_their_addresses_come_back() -> None:
-    async def story(cluster: SimulatedCluster) -> None:
-        await cluster.run(create("web1", "gamma", start=False))
-
-        async def modify(*nics: Any) -> None:
-            await cluster.run(ModifyInstance(instance_name=WEB1, nics=nics))
-
-        await modify(added(-1, {"network": "lan", "ip": "pool"}))
-        await modify(changed(0, {"network": "lan", "ip": "pool"}))
-        assert [nic.ip for nic in nics_of(cluster)] == ["198.51.100.2", "198.51.100.1"]
-        with pytest.raises(InvalidRequest, match="network=none to have it otherwise"):
-            await modify(changed(0, {"link": "br1"}))
-        await modify(changed(0, {"network": "none", "ip": "none"}), removed(1))
-        assert await asked(cluster, "inst_cnt", "map") == [0, "X" + 254 * "." + "X"]
-        await cluster.run(StartInstance(instance_name=WEB1))
         (tap,) = await cluster.machines["gamma"].network.taps()
         assert tap.link == "br0"
 
@@ -193,36 +110,6 @@ def test_a_network_that_is_used_stays_connected_and_is_not_removed() -> None:
         await cluster.run(RemoveNetwork(network_name=LAN))
         with pytest.raises(NotFound):
             await cluster.run(CONNECT)
-
-    play(story)
-
-
-def test_what_is_reserved_of_a_network_is_given_to_no_nic() -> None:
-    async def story(cluster: SimulatedCluster) -> None:
-        reserve = ("198.51.100.1", "198.51.100.2")
-        await cluster.run(ModifyNetwork(network_name=LAN, add_reserved_ips=reserve,
-                                        gateway="198.51.100.3", mac_prefix="02:00:01"))  # fmt: skip
-        await cluster.run(in_lan(ip="pool"))
-        (nic,) = nics_of(cluster)
-        assert (nic.ip, nic.mac[:8]) == ("198.51.100.4", "02:00:01")
-        with pytest.raises(Conflict, match=r"198\.51\.100\.4 is the address of a nic of web1"):
-            await cluster.run(ModifyNetwork(network_name=LAN, add_reserved_ips=("198.51.100.4",)))
-        await cluster.run(ModifyNetwork(network_name=LAN, remove_reserved_ips=reserve[:1]))
-        await cluster.run(in_lan("web2", ip="pool"))
-        assert nics_of(cluster, "web2")[0].ip == "198.51.100.1"
-        assert (await asked(cluster, "external_reservations")) == [
-            "198.51.100.0, 198.51.100.2, 198.51.100.3, 198.51.100.255"
-        ]
-
-    play(story)
-
-
-def test_changes_at_once_give_no_address_twice() -> None:
-    async def story(cluster: SimulatedCluster) -> None:
-        await cluster.run(replace(create("web1", "gamma"), nics=2 * (NicRequest(network=LAN),)))
-        same = [changed(index, {"ip": "198.51.100.9"}) for index in range(2)]
-        with pytest.raises(Conflict, match=r"198\.51\.100\.9 is taken"):
-            await cluster.run(ModifyInstance(instance_name=WEB1, nics=tuple(same)))
 
     play(story)
 
@@ -278,40 +165,6 @@ def test_a_node_stays_in_its_group_while_another_could_not_plug_its_guests_in() 
     play(story)
 
 
-def test_an_import_puts_nics_into_their_network_again() -> None:
-    async def story(cluster: SimulatedCluster) -> None:
-        await cluster.run(in_lan(ip="198.51.100.9"))
-        before = nics_of(cluster)
-        export = ExportInstance(instance_name=WEB1, target_node="beta")
-        await cluster.run(export)
-        shop = ImportInstance(
-            instance_name=InstanceName("shop"), src_node="beta", src_path="web1", pnode="gamma"
-        )
-        await cluster.run(shop)  # while web1 has its address
-        (nic,) = nics_of(cluster, "shop")
-        assert (nic.network, nic.ip) == (before[0].network, "198.51.100.1")
-        await cluster.run(RemoveInstance(instance_name=WEB1))
-        await cluster.run(ImportInstance(instance_name=WEB1, src_node="beta", pnode="gamma"))
-        (nic,) = nics_of(cluster)
-        assert (nic.network, nic.ip, nic.mac) == (before[0].network, "198.51.100.9", before[0].mac)
-        assert nic.nicparams == {}
-
-    play(story)
-
-
-def test_a_nic_that_was_let_be_outside_of_a_network_is_in_the_way_of_no_other() -> None:
-    async def story(cluster: SimulatedCluster) -> None:
-        await cluster.run(outside("198.51.100.9", check=False))
-        web3, another = InstanceName("web3"), added(-1, {"network": "lan"})
-        await cluster.run(ModifyInstance(instance_name=web3, nics=(another,)))
-        assert len(nics_of(cluster, "web3")) == 2
-        with pytest.raises(Conflict, match=r"198\.51\.100\.8 is an address of the network lan"):
-            ip = changed(0, {"ip": "198.51.100.8"})
-            await cluster.run(ModifyInstance(instance_name=web3, nics=(ip,)))
-
-    play(story)
-
-
 def test_a_renamed_network_keeps_its_nics() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(in_lan(ip="pool"))
@@ -333,6 +186,19 @@ def test_a_renamed_network_keeps_its_nics() -> None:
         ({"network": "192.0.2.0/24", "gateway6": "2001:db8::1"}, "needs a network of version 6"),
         ({"network": "192.0.2.0/24", "network6": "2001:db8::/64", "gateway6": "2001:db9::1"},
          "2001:db9::1 is not in 2001:db8::/64"),
+        ({}, "IPv4 addresses, IPv6 addresses, or both: give --network"),
+        ({"network6": "2001:db8::1/64"}, "no IPv6 network, as in 2001:db8::/64"),
+        ({"network6": "192.0.2.0/24"}, "no IPv6 network"),
+        ({"network": "2001:db8::/64"}, "no IPv4 network"),
+        ({"network6": "2001:db8::/48"}, "too large: a network of IPv6 addresses alone has /64 to"),
+        ({"network6": "2001:db8::/127"}, "too small"),
+        ({"network6": "2001:db8::/64", "gateway": "192.0.2.1"}, "needs a network of version 4"),
+        ({"network6": "2001:db8::/64", "gateway6": "192.0.2.1"}, "is no IPv6 address"),
+        ({"network6": "2001:db8::/64", "gateway6": "2001:db8::1%lo"}, "names a link"),
+        ({"network6": "2001:db8::%lo/64"}, "names a link"),
+        ({"network6": "2001:db8::/64", "add_reserved_ips": ("192.0.2.1",)}, "is not in 2001:db8"),
+        ({"network6": "2001:db8::/64", "add_reserved_ips": ("2001:db8::1%lo",)}, "names a link"),
+        ({"network6": "2001:db8::/64", "add_reserved_ips": ("router",)}, "is no IP address"),
         ({"network": "192.0.2.0/24", "mac_prefix": "aa:00"}, "no MAC prefix"),
         ({"network": "192.0.2.0/24", "mac_prefix": "01:00:00"}, "of groups of machines"),
     ],
@@ -343,21 +209,6 @@ def test_what_is_no_network_is_refused_and_nothing_is_kept(words: dict[str, Any]
             with pytest.raises(InvalidRequest, match=why):
                 await cluster.run(AddNetwork(network_name=LAN, **words))
             assert not cluster.config.networks
-
-    simulate(scenario())
-
-
-def test_addresses_of_nodes_are_reserved_in_a_network_that_has_them() -> None:
-    async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            await cluster.run(AddNetwork(network_name=LAN, network="192.0.2.0/24"))
-            (network,) = cluster.config.networks.values()
-            assert set(network.reserved) == {n.primary_ip for n in cluster.config.nodes.values()}
-            wan = NetworkName("wan")
-            await cluster.run(
-                AddNetwork(network_name=wan, network="192.0.2.0/24", conflicts_check=False)
-            )
-            assert cluster.config.get(NETWORK, wan).reserved == ()
 
     simulate(scenario())
 

@@ -67,12 +67,13 @@ def with_addresses(
             "network=none to have it otherwise."
         )
     ip = (asked.ip or "") if "ip" in told else nic.ip
+    is_asked = "ip" in told or "network" in told
     if ip == POOL:
         if network is None:
             raise InvalidRequest("Addresses are found by ip=pool in a network only: network=NAME.")
         ip = addresses.new_ip(network)
-    elif ip and network:
-        addresses.take_ip(network, ip)
+    elif ip and network and (is_asked or addresses.is_inside(network, ip)):
+        addresses.take_ip(network, ip)  # the range may have changed since it was given
     mac = asked.wanted_mac() if "mac" in told else nic.mac
     mac = addresses.take_mac(mac) if mac else addresses.new_mac(nic.uuid, network, before=nic.mac)
     return replace(nic, ip=ip, mac=mac)

@@ -38,7 +38,9 @@ class AddNetwork(Operation[None, AddNetworkPlan], kw_only=True):
     """Make a network, from whose addresses nics are given some; no group is connected to it yet."""
 
     network_name: Annotated[NetworkName, argument("name of the new network")]
-    network: Annotated[str, option("--network", help="its IPv4 addresses: 192.0.2.0/24")]
+    network: Annotated[str | None, option("--network", help="its IPv4 addresses: 192.0.2.0/24")] = (
+        None
+    )
     gateway: Annotated[str | None, option("--gateway", help="its IPv4 router")] = None
     network6: NetworkSixOption = None
     gateway6: GatewaySixOption = None
@@ -82,7 +84,7 @@ class AddNetwork(Operation[None, AddNetworkPlan], kw_only=True):
             ctime=now,
             mtime=now,
             name=self.network_name,
-            network=self.network,
+            network=self.network or "",
             gateway=self.gateway or "",
             network6=self.network6 or "",
             gateway6=self.gateway6 or "",

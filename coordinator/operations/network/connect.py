@@ -16,7 +16,6 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import ConflictsCheck, NetworkArgument
 from coordinator.operations.locking import wanted
-from coordinator.operations.network.words import read_range
 from coordinator.operations.parameter import Syntax, argument, option
 from coordinator.operations.step import Step
 from coordinator.operations.steps.changes import change
@@ -110,7 +109,6 @@ def reconnect(title: str, plan: ConnectionPlan) -> Iterator[Step]:
 
 def _check_addresses(config: Config, network: Network, group: Group) -> None:
     """Refuse a network some of whose addresses nics of the group have that are not in it."""
-    addresses = read_range(network.network)
     pool, taken = AddressPool(network), []
     for instance in config.sorted_instances():
         if config.nodes[instance.primary_node].group != group.uuid:
@@ -120,7 +118,7 @@ def _check_addresses(config: Config, network: Network, group: Group) -> None:
                   if nic.ip and not nic.network and pool.is_inside(nic.ip)]  # fmt: skip
     if taken:
         raise Conflict(
-            f"Nics of {group.name} that are in no network have addresses of {addresses}: "
+            f"Nics of {group.name} that are in no network have addresses of {network.name}: "
             f"{', '.join(taken)}. Put them into {network.name}, or give --no-conflicts-check.",
             network=network.name,
         )

@@ -18,7 +18,7 @@ from coordinator.operations.fields import (
     NetworkSixOption,
 )
 from coordinator.operations.locking import wanted
-from coordinator.operations.network.words import check_free, check_network, in_order
+from coordinator.operations.network.words import check_free, check_kept, check_network, in_order
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.step import Step
 from coordinator.operations.steps.changes import change, differing
@@ -36,7 +36,7 @@ class ModifyNetworkPlan(Order):
 
 @operation("OP_NETWORK_SET_PARAMS")
 class ModifyNetwork(Operation[None, ModifyNetworkPlan], kw_only=True):
-    """Change routers, MAC prefix, or reserved addresses of a network. Its range stays."""
+    """Change routers, MAC prefix, IPv6 or reserved addresses of a network. Its IPv4 range stays."""
 
     network_name: NetworkArgument
     gateway: Annotated[str | None, option("--gateway", help="its IPv4 router, or none")] = None
@@ -67,7 +67,9 @@ class ModifyNetwork(Operation[None, ModifyNetworkPlan], kw_only=True):
         kept = (address for address in before.reserved if address not in gone)
         after = replace(before, **told, reserved=in_order((*kept, *come)))
         check_network(after)
-        check_free(config, before, (*come, *filter(None, (told.get("gateway"),))))
+        check_kept(config, before, after)
+        routers = filter(None, (told.get("gateway"), told.get("gateway6")))
+        check_free(config, before, (*come, *routers))
         if not differing(before, after):
             raise InvalidRequest(f"Nothing to change on network {before.name}.")
         return ModifyNetworkPlan(before=before, after=after, now=cluster.now())

@@ -16,6 +16,7 @@ from tests.support.story import Story
 
 LAN = NetworkName("lan")
 ADD = AddNetwork(network_name=LAN, network="198.51.100.0/24")
+SIX = AddNetwork(network_name=LAN, network6="2001:db8::/64", gateway6="2001:db8::1")
 CONNECT = ConnectNetwork(network_name=LAN, group_name="default", network_link="br0")
 
 
@@ -25,6 +26,11 @@ async def lan(cluster: SimulatedCluster) -> None:
 
 async def connected(cluster: SimulatedCluster) -> None:
     await lan(cluster)
+    await cluster.run(CONNECT)
+
+
+async def connected_by_six(cluster: SimulatedCluster) -> None:
+    await cluster.run(SIX)
     await cluster.run(CONNECT)
 
 
@@ -40,5 +46,10 @@ STORIES = {
     "create in a network": Story(
         replace(create(node="gamma", start=False), nics=(NicRequest(network=LAN, ip="pool"),)),
         connected,
+    ),
+    "make a network of version 6": Story(SIX),
+    "create in a network of version 6": Story(
+        replace(create(node="gamma", start=False), nics=(NicRequest(network=LAN, ip="pool"),)),
+        connected_by_six,
     ),
 }

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NoCapacity
 from common.model.address_pool import AddressPool
@@ -20,6 +21,13 @@ LAN = Network(
     uuid=NetworkId("n"), name=NetworkName("lan"), network="192.0.2.0/29", gateway="192.0.2.1",
     reserved=("192.0.2.3",),
 )  # fmt: skip
+
+
+SIX = Network(
+    uuid=LAN.uuid, name=LAN.name, network="", network6="2001:db8::/64", gateway6="2001:db8::1",
+    reserved=("2001:db8::3",),
+)  # fmt: skip
+BOTH = replace(LAN, network6=SIX.network6, gateway6=SIX.gateway6, reserved=("2001:db8::3",))
 
 
 def config(*nics: Nic) -> Config:
@@ -98,3 +106,55 @@ def test_the_map_counts_and_gives_exactly_what_is_free(used: set[int], length: i
         assert pool.take_free() == f"198.51.100.{number}"
     with pytest.raises(NoCapacity):
         pool.take_free()
+
+
+def test_a_network_of_version_6_alone_gives_its_lowest_free_addresses_and_needs_no_map() -> None:
+    pool = AddressPool(SIX, ["2001:DB8:0::4", "2001:db9::5", "192.0.2.2"])
+    assert (pool.size, pool.taken_count, pool.map) == (2**64, 4, "")
+    assert list(pool.reserved()) == ["2001:db8::", "2001:db8::1", "2001:db8::3"]
+    assert [pool.take_free() for _ in range(3)] == ["2001:db8::2", "2001:db8::5", "2001:db8::6"]
+    assert pool.taken_count == 7
+
+
+def test_a_small_network_of_version_6_is_mapped_and_has_its_last_address_to_give() -> None:
+    pool = AddressPool(replace(SIX, network6="2001:db8::/126"))
+    assert (pool.size, pool.taken_count, pool.map) == (4, 3, "XX.X")
+    assert AddressPool(replace(SIX, network6="2001:db8::/126", reserved=())).map == "XX.."
+    assert pool.take_free() == "2001:db8::2"
+    with pytest.raises(NoCapacity, match=r"lan \(2001:db8::/126\) are taken"):
+        pool.take_free()
+
+
+def test_a_network_of_both_versions_gives_those_of_version_4_and_counts_them_alone() -> None:
+    pool = AddressPool(BOTH, ["2001:db8::2", "192.0.2.2"])
+    assert (pool.size, pool.taken_count, pool.map) == (8, 4, "XXX....X")
+    assert list(pool.reserved()) == [
+        "192.0.2.0", "192.0.2.1", "192.0.2.7", "2001:db8::", "2001:db8::1", "2001:db8::3",
+    ]  # fmt: skip
+    assert pool.take_free() == "192.0.2.3"
+
+
+@pytest.mark.parametrize("network", [SIX, BOTH])
+@pytest.mark.parametrize(
+    ("ip", "error", "why"),
+    [
+        ("2001:db8::", Conflict, "2001:db8:: is reserved in the network lan"),
+        ("2001:db8::1", Conflict, "reserved"),
+        ("2001:db8:0::3", Conflict, "reserved"),
+        ("2001:DB8::0:4", Conflict, "2001:DB8::0:4 is taken by a nic in the network lan"),
+        ("2001:db9::4", InvalidRequest, "is not in the network lan, which is .*2001:db8::/64"),
+        ("2001:db8::9%eth0", InvalidRequest, "is not in the network lan"),
+    ],
+)
+def test_an_address_of_version_6_that_cannot_be_had_is_refused_however_it_is_written(
+    network: Network, ip: str, error: type[Exception], why: str
+) -> None:
+    addresses = Addresses(config(nic("a", "aa:00:00:00:00:01", "2001:db8::4")))
+    with pytest.raises(error, match=why):
+        addresses.take_ip(network, ip)
+    assert addresses.take_ip(network, "2001:db8::ffff:ffff:ffff:ffff")
+
+
+def test_a_network_of_version_4_has_no_address_of_version_6() -> None:
+    with pytest.raises(InvalidRequest, match=r"is not in the network lan, which is 192\.0\.2"):
+        Addresses(config()).take_ip(LAN, "2001:db8::4")
