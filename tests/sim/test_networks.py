@@ -88,8 +88,10 @@ def test_what_is_connected_or_disconnected_already_is_told_and_nothing_is_change
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(outside("198.51.100.9", check=False))
         assert await told(cluster, CONNECT) == ["Group default is connected to lan already."]
-        with pytest.raises(Conflict, match="default is connected to lan in another way"):
-            await cluster.run(replace(CONNECT, network_link="br0"))
+        assert await told(cluster, replace(CONNECT, network_link="br0")) == [
+            "Group default is connected to lan already, in another way (link br7, mode bridged), "
+            "and stays so. To have it otherwise, give “gnt-network disconnect lan default” first."
+        ]
         disconnect = DisconnectNetwork(network_name=LAN, group_name="default")
         await cluster.run(disconnect)
         assert await told(cluster, disconnect) == ["Group default is not connected to lan."]

@@ -64,15 +64,9 @@ class ConnectNetwork(Operation[None, ConnectionPlan], kw_only=True):
         before = config.group(self.group_name)
         connection = self._connection(config, network)
         present = before.networks.get(network.uuid)
-        if present == connection:
-            cluster.log(f"Group {before.name} is connected to {network.name} already.")
-        elif present is not None:
-            raise Conflict(
-                f"Group {before.name} is connected to {network.name} in another way; disconnect "
-                "it first.",
-                network=network.name,
-                group=before.name,
-            )
+        if present is not None:
+            cluster.log(_stays(before.name, network.name, present, connection))
+            connection = present
         elif self.conflicts_check:
             _check_addresses(config, network, before)
         after = replace(before, networks={**before.networks, network.uuid: connection})
@@ -105,6 +99,17 @@ def reconnect(title: str, plan: ConnectionPlan) -> Iterator[Step]:
     """Change how a group is connected, where it is not so already."""
     if plan.after != plan.before:
         yield change(title, (plan.before,), (plan.after,), plan.now)
+
+
+def _stays(group: str, network: str, present: Connection, wanted: Connection) -> str:
+    """Say that a group is connected already; as by Ganeti that is no error, whatever the way."""
+    if present == wanted:
+        return f"Group {group} is connected to {network} already."
+    way = ", ".join(f"{name} {value}" for name, value in sorted(present.items()) if value)
+    return (
+        f"Group {group} is connected to {network} already, in another way ({way}), and "
+        f"stays so. To have it otherwise, give “gnt-network disconnect {network} {group}” first."
+    )
 
 
 def _check_addresses(config: Config, network: Network, group: Group) -> None:
