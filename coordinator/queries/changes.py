@@ -4,7 +4,7 @@ The maps of states share what stays the same: an object that is not the very sam
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from common.errors import GntError
 from common.model.job import Job
-from common.names import InstanceId, JobId, MiB, NodeId
+from common.names import InstanceId, JobId, MiB, NetworkId, NodeId
 from common.noderpc.instances import GuestReport
 from coordinator.queries.live import Live
 from coordinator.state import kinds
@@ -21,7 +21,9 @@ from coordinator.state.kinds import Kind
 from coordinator.state.state import State
 
 CLUSTER = "cluster"
-KINDS: tuple[Kind[Any, Any], ...] = (kinds.GROUP, kinds.NODE, kinds.INSTANCE)
+KINDS: tuple[Kind[Any, Any], ...] = (
+    kinds.GROUP, kinds.NETWORK, kinds.NODE, kinds.INSTANCE,
+)  # fmt: skip
 JOB = "job"
 
 Found = defaultdict[str, set[Any]]  # keys by kind
@@ -120,16 +122,29 @@ def _find_configured(old: Config, new: Config, found: Found) -> None:
         for kind in KINDS:
             found[kind.name] |= {*old.table(kind), *new.table(kind)}
         return
+    nics = _with_parts(old, new, kinds.NIC, "nics")
+    found[kinds.NETWORK.name] |= _networks(old, new, found[kinds.INSTANCE.name] | nics)
     found[kinds.GROUP.name] |= {*new.groups}  # they tell their nodes and instances; there are few
     for node in found[kinds.NODE.name]:
         there = (*new.instances_on(node), *new.instances_with_secondary(node))
         found[kinds.INSTANCE.name] |= {each.uuid for each in there}
     found[kinds.INSTANCE.name] |= _with_parts(old, new, kinds.DISK, "disks")
-    found[kinds.INSTANCE.name] |= _with_parts(old, new, kinds.NIC, "nics")
+    found[kinds.INSTANCE.name] |= nics
     for config in (old, new):
         for uuid in found[kinds.INSTANCE.name]:
             if (instance := config.instances.get(uuid)) is not None:
                 found[kinds.NODE.name] |= {*config.nodes_of(instance)}
+
+
+def _networks(old: Config, new: Config, instances: Iterable[InstanceId]) -> set[NetworkId]:
+    """Return the networks in which instances have nics, or had."""
+    return {
+        nic.network
+        for config in (old, new)
+        for instance in filter(None, map(config.instances.get, instances))
+        for nic in config.nics_of(instance)
+        if nic.network
+    }
 
 
 def _with_parts(old: Config, new: Config, kind: Kind[Any, Any], parts: str) -> set[InstanceId]:
@@ -169,7 +184,7 @@ def _guests(live: Live, node: NodeId) -> dict[InstanceId, GuestReport] | None:
 
 
 def _others_show(old: Config, new: Config) -> bool:
-    """Tell whether something has changed of the cluster or a group that rows of others show."""
+    """Tell whether the cluster, a group or a network has changed in what rows of others show."""
     for kind in _SHARED:
         before, now = old.table(kind), new.table(kind)
         for key in _differing(before, now):
@@ -181,7 +196,7 @@ def _others_show(old: Config, new: Config) -> bool:
     return False
 
 
-_SHARED: tuple[Kind[Any, Any], ...] = (kinds.CLUSTER, kinds.GROUP)
+_SHARED: tuple[Kind[Any, Any], ...] = (kinds.CLUSTER, kinds.GROUP, kinds.NETWORK)
 # What is told of an object in its own row alone.
 _SHOWN_ALONE = frozenset({
     "alloc_policy", "archive_jobs_after_s", "candidate_pool_size", "default_iallocator",

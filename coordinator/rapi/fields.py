@@ -5,7 +5,8 @@ Source: rlib2.py of Ganeti 3.0 and 3.1.
 
 from collections.abc import Mapping, Sequence
 
-CLUSTER, GROUP, NODE, INSTANCE, JOB = "cluster", "group", "node", "instance", "job"
+CLUSTER, GROUP, NETWORK, NODE = "cluster", "group", "network", "node"
+INSTANCE, JOB = "instance", "job"
 
 _COMMON = ("ctime", "mtime", "uuid", "serial_no", "tags")
 # fmt: off
@@ -14,6 +15,10 @@ FIELDS: Mapping[str, Sequence[str]] = {
     GROUP: (
         "alloc_policy", "name", "node_cnt", "node_list", "ipolicy", "custom_ipolicy",
         "diskparams", "custom_diskparams", "ndparams", "custom_ndparams", *_COMMON,
+    ),
+    NETWORK: (
+        "name", "network", "gateway", "network6", "gateway6", "mac_prefix", "free_count",
+        "reserved_count", "map", "group_list", "inst_list", "external_reservations", *_COMMON,
     ),
     NODE: (
         "name", "offline", "master_candidate", "drained", "dtotal", "dfree", "sptotal", "spfree",

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from common.errors import NotFound
 from common.exposition import exposition
 from common.luxi.failures import JobLost
 from common.process_figures import process_figures
 from coordinator.rapi.call import BAD, Call
 from coordinator.rapi.conditions import sum_of
-from coordinator.rapi.copy import Copy, Row
+from coordinator.rapi.copy import Copy
 from coordinator.rapi.failures import refused
 from coordinator.rapi.fields import CLUSTER, FIELDS, JOB, NODE
 from coordinator.rapi.inside import Inside, inside_figures
@@ -92,9 +91,7 @@ def listing(kind: str, path: str, key: str = "name") -> Read:
     """Have all objects of a kind listed: names and addresses, or with ``bulk`` what they are."""
 
     async def read(call: Call, sources: Sources) -> Any:
-        table = sources.copy.tables.get(kind)
-        if table is None:
-            return []
+        table = sources.copy.tables[kind]
         if call.flag("bulk"):
             return Told(table.joined(), f"{table.revision:x}")
         keys = sorted(table.rows) if kind == JOB else sorted(row.name for row in table.in_order())
@@ -107,16 +104,10 @@ def single(kind: str, name: str) -> Read:
     """Have one object told of."""
 
     async def read(call: Call, sources: Sources) -> Any:
-        row = _found(kind, call.named[name], sources)
+        row = sources.copy.find(kind, call.named[name])
         return Told(row.text, row.version)
 
     return read
-
-
-def _found(kind: str, name: str, sources: Sources) -> Row:
-    if kind not in FIELDS:
-        raise NotFound(f"There is no {kind} “{name}”.")
-    return sources.copy.find(kind, name)
 
 
 async def node(call: Call, sources: Sources) -> Told:
@@ -139,7 +130,7 @@ def tags(kind: str) -> Read:
         if kind == CLUSTER:
             (row,) = sources.copy.tables[CLUSTER].rows.values()
         else:
-            row = _found(kind, call.named["name"], sources)
+            row = sources.copy.find(kind, call.named["name"])
         return row.values()["tags"]
 
     return read

@@ -6,17 +6,25 @@ import msgspec
 import pytest
 
 from common.errors import InvalidRequest, NotFound
-from tests.sim.settings import create
+from common.names import NetworkName
+from coordinator.operations.base import Operation
+from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.network.rename import RenameNetwork
+from tests.sim.lan import LAN, in_lan, play
+from tests.sim.settings import WEB1, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 
 FIELDS = {
     "cluster": [],
     "group": ["name", "node_list"],
+    "network": ["name", "inst_list", "free_count"],
     "node": ["name", "pinst_list", "mfree"],
-    "instance": ["name", "uuid", "admin_state", "oper_state", "status", "disk.sizes"],
+    "instance": [
+        "name", "uuid", "admin_state", "oper_state", "status", "disk.sizes", "nic.networks.names",
+    ],
     "job": ["id", "status"],
-}
+}  # fmt: skip
 
 
 class Copy:
@@ -88,6 +96,32 @@ def test_end_of_a_job_is_told_after_what_it_did_is_seen() -> None:
             assert copy.named("instance")["web1"]["status"] == "ADMIN_down"
 
     simulate(scenario())
+
+
+def test_a_network_is_told_anew_when_its_addresses_are_given_and_come_back() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        copy = Copy(cluster)
+        await copy.begin()
+        await copy.hear()
+
+        async def seen(order: Operation[Any, Any]) -> tuple[list[str], int]:
+            number = await cluster.submit(order)
+            while copy.named("job").get(number, {}).get("status") != "success":
+                await copy.hear()
+            told = copy.named("network")["lan"]
+            return told["inst_list"], told["free_count"]
+
+        assert await seen(in_lan(ip="pool")) == (["web1"], 253)
+        assert await seen(create("web2", "beta")) == (["web1"], 253)
+        assert await seen(RemoveInstance(instance_name=WEB1)) == ([], 254)
+        renamed = RenameNetwork(network_name=LAN, new_name=NetworkName("office"))
+        await cluster.run(in_lan("web3", ip="pool"))
+        await cluster.run(renamed)
+        while copy.named("instance").get("web3", {}).get("nic.networks.names") != ["office"]:
+            await copy.hear()
+        assert copy.named("network").keys() == {"office"}
+
+    play(story)
 
 
 def test_what_is_removed_is_told_as_gone() -> None:

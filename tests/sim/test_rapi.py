@@ -57,6 +57,28 @@ def test_a_job_is_submitted_followed_and_seen_in_what_is_read_next(tmp_path: Pat
     with_rest(tmp_path, scenario)
 
 
+def test_networks_are_listed_and_told_with_their_groups(tmp_path: Path) -> None:
+    async def scenario(_: SimulatedCluster, rest: Rest) -> None:
+        made = {"network_name": "lan", "network": "198.51.100.0/24", "tags": ["office"]}
+        assert (await rest.job("POST", "/2/networks", made))["status"] == "success"
+        plugged = {"group_name": "default", "network_mode": "bridged", "network_link": "br0"}
+        assert (await rest.job("PUT", "/2/networks/lan/connect", plugged))["status"] == "success"
+        told = (await rest.ask("GET", "/2/networks/lan")).value
+        assert told["group_list"] == [["default", "bridged", "br0", ""]]
+        assert (told["network"], told["free_count"], told["inst_list"]) == (
+            "198.51.100.0/24",
+            254,
+            [],
+        )
+        listed = (await rest.ask("GET", "/2/networks")).value
+        assert listed == [{"name": "lan", "uri": "/2/networks/lan"}]
+        assert (await rest.ask("GET", "/2/networks?bulk=1")).value == [told]
+        assert (await rest.ask("GET", "/2/networks/lan/tags")).value == ["office"]
+        assert (await rest.ask("GET", "/2/networks/wan")).status == 404
+
+    with_rest(tmp_path, scenario, nodes=1)
+
+
 def test_reading_costs_the_coordinator_nothing(tmp_path: Path) -> None:
     async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
         await cluster.run(create("web1", "beta"))

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from common.errors import Unreachable
 from common.model.instance import AdminState
 from common.model.job import Job, OperationRecord, Status
+from common.model.network import Network
 from common.model.stored import Stored
-from common.names import InstanceName, JobId, MiB, NodeName
+from common.names import InstanceName, JobId, MiB, NetworkId, NetworkName, NodeName
 from coordinator.nodes.heard import Heard
 from coordinator.queries.changes import Moment, changed_rows, ended_on
 from coordinator.queries.feed import ORDER, _columns, _row
@@ -25,12 +26,20 @@ from tests.unit.queries.cluster import (
     CLUSTER,
     GAMMA,
     JOBS,
-    STATE,
     RecordedAsker,
     facts,
     guest,
 )
+from tests.unit.queries.cluster import STATE as WITHOUT_NETWORKS
 
+LAN = Network(
+    uuid=NetworkId("aaaaaaaa-0000-4000-8000-000000000001"),
+    name=NetworkName("lan"),
+    network="192.0.2.0/24",
+)
+MAIL = WITHOUT_NETWORKS.config.instance("mail")
+LAN_NIC = replace(WITHOUT_NETWORKS.config.nics_of(MAIL)[0], network=LAN.uuid, ip="192.0.2.1")
+STATE = WITHOUT_NETWORKS.apply([Put(LAN), Put(LAN_NIC)])
 COLUMNS = _columns(FIELDS)
 GUESTS = {ALPHA.uuid: (guest(1, "db1.example.com"),), BETA.uuid: (guest(3, "web1.example.com"),)}
 FACTS = {ALPHA.uuid: facts("alpha"), BETA.uuid: facts("beta")}
@@ -41,7 +50,8 @@ BEFORE = Moment().next(STATE, LIVE)
 def all_rows(moment: Moment) -> dict[tuple[str, Any], Any]:
     state = moment.state
     keys = {
-        "cluster": ["cluster"], "group": state.config.groups, "node": state.config.nodes,
+        "cluster": ["cluster"], "group": state.config.groups,
+        "network": state.config.networks, "node": state.config.nodes,
         "instance": state.config.instances, "job": state.jobs,
     }  # fmt: skip
     source = Source(state=state, asker=RecordedAsker(), heard=Heard())
@@ -80,6 +90,11 @@ CHANGES: dict[str, list[Update]] = {
     "an instance that goes": [Delete(WEB2)],
     "a disk that grows": [Put(replace(DISK, size=MiB(9999)))],
     "a nic that changes": [Put(replace(NIC, mac="aa:00:00:ff:ff:ff"))],
+    "an instance of another name in a network": [Put(replace(MAIL, name=InstanceName("post")))],
+    "a nic that leaves its network": [Put(replace(LAN_NIC, network=None, ip=""))],
+    "a network of another name": [Put(replace(LAN, name=NetworkName("office")))],
+    "a network that is reserved from": [Put(replace(LAN, reserved=("192.0.2.9",)))],
+    "a network that goes": [Delete(LAN)],
     "a job that ends": [Put(replace(JOBS[2], ended=40.0))],
     "a job that comes": [Put(Job(id=JobId(9), received=1.0, ops=JOBS[2].ops))],
     "a job that is archived": [Delete(JOBS[1])],
