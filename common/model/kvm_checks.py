@@ -27,19 +27,15 @@ LOOPBACK = ("127.0.0.1", "::1")
 
 _PATHS = (
     "cdrom2_image_path", "cdrom_image_path", "initrd_path", "kernel_path", "kvm_path", "mem_path",
-    "spice_password_file", "vnc_password_file",
+    "spice_password_file", "vnc_password_file", "vnc_x509_path",
 )  # fmt: skip
 _KEYMAP = re.compile(r"[a-z]{2,3}(-[a-z]{2,10})?")
+_CIPHERS = re.compile(r"[A-Za-z0-9_:+!@=.-]{1,500}")  # of openssl-ciphers(1)
 
 # What is Ganeti's, and asks for something that no guest gets: only its default is taken.
 _REFUSED = {
     "floppy_image_path": ("", "guests have no floppy drives: give it a CD image"),
     "kvm_pci_reservations": (12, "which places there are for disks and nics is fixed"),
-    "spice_tls_ciphers": ("HIGH:-DES:-3DES:-EXPORT:-DH", "displays are not encrypted; use ssh"),
-    "spice_use_tls": (False, "displays are not encrypted; use ssh to reach it"),
-    "vnc_tls": (False, "displays are not encrypted; use ssh to reach it"),
-    "vnc_x509_path": ("", "displays are not encrypted; use ssh to reach it"),
-    "vnc_x509_verify": (False, "displays are not encrypted; use ssh to reach it"),
     "vnet_hdr": (True, "the nics of the node have that header always"),
 }
 
@@ -124,7 +120,8 @@ def _of_displays(parameters: KvmDeclared) -> Iterator[str]:
     for kind in ("vnc_bind_address", "spice_bind"):
         address = getattr(parameters, kind)
         secret = "vnc_password_file" if kind == "vnc_bind_address" else "spice_password_file"
-        if getattr(parameters, secret):
+        is_proven = kind == "vnc_bind_address" and _asks_for_certificates(parameters)
+        if getattr(parameters, secret) or is_proven:
             if address and not _is_address(address):
                 yield f"{kind} cannot be “{address}”: it is no IP address"
         elif address not in ("", *LOOPBACK):
@@ -132,11 +129,23 @@ def _of_displays(parameters: KvmDeclared) -> Iterator[str]:
                 f"{kind} cannot be “{address}”: without a {secret} a display has no password and "
                 "is offered on 127.0.0.1 or ::1 only; use ssh to reach it"
             )
+    if parameters.vnc_tls and parameters.vnc_x509_verify and not parameters.vnc_x509_path:
+        yield "vnc_x509_verify needs a vnc_x509_path: viewers are held to its ca-cert.pem"
+    if not _CIPHERS.fullmatch(parameters.spice_tls_ciphers):
+        yield (
+            f"spice_tls_ciphers cannot be “{parameters.spice_tls_ciphers}”: give them as to "
+            "OpenSSL, as in “HIGH:-3DES”"
+        )
     if parameters.spice_ip_version not in (0, 4, 6):
         yield f"spice_ip_version is 4 or 6, or 0 for any, not {parameters.spice_ip_version}"
     bind, version = parameters.spice_bind, parameters.spice_ip_version
     if bind and version and ip_address(bind).version != version:
         yield f"spice_bind is {bind}, which is no address of IPv{version} as spice_ip_version says"
+
+
+def _asks_for_certificates(parameters: KvmDeclared) -> bool:
+    """Tell whether VNC lets in nobody without a certificate."""
+    return bool(parameters.vnc_tls and parameters.vnc_x509_verify and parameters.vnc_x509_path)
 
 
 def _is_address(text: str) -> bool:

@@ -26,7 +26,10 @@ _STATES = Refused("Nodes tell themselves what they have; nothing is kept of it."
 _SPECS = Refused("Sizes are given with --ipolicy-bounds-specs and --ipolicy-std-specs.")
 _SSH = Refused("The cluster has no ssh keys.", (ANY,))
 _NO_SSH = Refused("The cluster has no ssh keys; nodes know each other by their certificates.")
-_SPICE = Refused("There is no SPICE; displays are VNC's.")
+_SPICE = Refused(
+    "Certificates of SPICE displays are files of nodes: root names their directory there in "
+    "/etc/gantry/guests (“spice /DIRECTORY”)."
+)
 _OF_CLUSTER = {
     "--compression-tools": Refused("Copies know “none”, “gzip” and their like by themselves."),
     "--disk-state": _STATES,

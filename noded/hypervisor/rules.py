@@ -5,7 +5,8 @@ its value; ``#`` begins a comment::
 
     program /usr/bin/qemu-system-x86_64   a QEMU, or a directory with several
     image   /srv/images                   kernels, initrds and CD images, or a directory of them
-    secret  /etc/gantry/vnc-passwords     passwords of displays, or a directory of them
+    secret  /etc/gantry/vnc-passwords     passwords and keys of displays, or a directory of them
+    spice   /etc/gantry/secrets/spice     a directory, the certificate of encrypted SPICE displays
     users   70000-79999                   user ids, one for each guest; in use by nobody else
     extra   allowed                       whatever else QEMU is to be told (kvm_extra)
 """
@@ -33,6 +34,7 @@ class Rules:
     programs: tuple[str, ...] = ("/usr/bin/qemu-system-x86_64",)
     images: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    spice: str = ""
     extra: bool = False
     # Free by the conventions of systemd, Debian, and useradd's subordinate ids.
     users: range = range(70_000, 80_000)
@@ -83,6 +85,8 @@ def parse_rules(text: str, *, source: str) -> Rules:
                 images.append(value)
             case "secret" if value.startswith("/"):
                 secrets.append(value)
+            case "spice" if value.startswith("/"):
+                rules = replace(rules, spice=value)
             case "extra" if value in ("allowed", "refused"):
                 rules = replace(rules, extra=value == "allowed")
             case "users" if users := _read_users(value):
@@ -90,15 +94,15 @@ def parse_rules(text: str, *, source: str) -> Rules:
             case _:
                 raise NodeFailure(
                     f"Line {number} of {source} is none of “program /PATH”, “image /PATH”, "
-                    f"“secret /PATH”, “extra allowed” and “users FIRST-LAST” (from {LOWEST} "
-                    "on); no guest is started before it is mended.",
+                    f"“secret /PATH”, “spice /PATH”, “extra allowed” and “users FIRST-LAST” "
+                    f"(from {LOWEST} on); no guest is started before it is mended.",
                     path=source,
                 )
     return replace(
         rules,
         programs=tuple(programs) or rules.programs,
         images=tuple(images),
-        secrets=tuple(secrets),
+        secrets=(*secrets, *filter(None, (rules.spice,))),
     )
 
 
@@ -177,38 +181,11 @@ def open_image(rules: Rules, path: str, *, never: Sequence[Path]) -> int:
 def read_password(rules: Rules, path: str, *, never: Sequence[Path]) -> str:
     """Return the password of a display: the first line of a file.
 
-    Whoever may name a file could else try what its first characters are.
-
-    Args:
-        rules: what is allowed.
-        path: as it was asked for.
-        never: directories of noded's own.
-
     Raises:
-        NodeFailure: there is no such file, it is not allowed, others than root can read it, or
-            it holds no password.
+        NodeFailure: see ``read_secret``; or it holds no password.
     """
-    real = os.path.realpath(path)
-    if not _is_among(real, rules.secrets) or _is_among(real, tuple(map(str, never))):
-        allowed = ", ".join(rules.secrets) or "none yet"
-        raise NodeFailure(
-            f"{path} may not be the password of a display here; root of this node says in "
-            f"{rules.source} which files may (“secret /DIRECTORY”): {allowed}.",
-            path=path,
-        )
-    try:
-        with open(_open_without_links(real), "rb") as file:
-            found = os.fstat(file.fileno())
-            text = file.readline(1000) if stat.S_ISREG(found.st_mode) else b""
-    except OSError as error:
-        raise NodeFailure(f"Cannot open {path}: {error.strerror}.", path=path) from error
-    if found.st_uid not in (0, os.geteuid()) or stat.S_IMODE(found.st_mode) & 0o077:
-        raise NodeFailure(
-            f"{path} holds a password, and has to be root's and readable by nobody else; "
-            "“chown root:root” and “chmod 600” make it so.",
-            path=path,
-        )
-    password = text.rstrip(b"\r\n").decode("ascii", "replace")
+    text = read_secret(rules, path, never=never, limit=1000).partition(b"\n")[0]
+    password = text.rstrip(b"\r").decode("ascii", "replace")
     if not 1 <= len(password) <= _LONGEST_PASSWORD or not password.isascii():
         raise NodeFailure(
             f"The first line of {path} has to be a password of 1 to {_LONGEST_PASSWORD} ASCII "
@@ -216,6 +193,53 @@ def read_password(rules: Rules, path: str, *, never: Sequence[Path]) -> str:
             path=path,
         )
     return password
+
+
+def read_secret(
+    rules: Rules, path: str, *, never: Sequence[Path], limit: int, is_public: bool = False
+) -> bytes:
+    """Return what is in a file with a password, key or certificate of a display.
+
+    Whoever may name a file could else try what its first characters are.
+
+    Args:
+        rules: what is allowed.
+        path: as it was asked for.
+        never: directories of noded's own.
+        limit: of what is read, in bytes.
+        is_public: others than root may read it.
+
+    Raises:
+        NodeFailure: there is no such file, it is not allowed, or others can read it or write it.
+    """
+    real = os.path.realpath(path)
+    if not _is_among(real, rules.secrets) or _is_among(real, tuple(map(str, never))):
+        allowed = ", ".join(rules.secrets) or "none yet"
+        raise NodeFailure(
+            f"{path} may not be a password or a key of a display here; root of this node says in "
+            f"{rules.source} which files may (“secret /DIRECTORY”): {allowed}.",
+            path=path,
+        )
+    try:
+        with open(_open_without_links(real), "rb") as file:
+            found = os.fstat(file.fileno())
+            content = file.read(limit) if stat.S_ISREG(found.st_mode) else b""
+    except OSError as error:
+        raise NodeFailure(f"Cannot open {path}: {error.strerror}.", path=path) from error
+    if is_public:
+        if not _is_roots(found):
+            raise NodeFailure(
+                f"{path} is a certificate of a display, and has to be root's and writable by "
+                "nobody else; “chown root:root” and “chmod 644” make it so.",
+                path=path,
+            )
+    elif found.st_uid not in (0, os.geteuid()) or stat.S_IMODE(found.st_mode) & 0o077:
+        raise NodeFailure(
+            f"{path} holds a secret, and has to be root's and readable by nobody else; "
+            "“chown root:root” and “chmod 600” make it so.",
+            path=path,
+        )
+    return content
 
 
 def _open_without_links(path: str) -> int:

@@ -330,7 +330,7 @@ def test_a_display_with_a_password_lets_in_nobody_without_it() -> None:
         file.write_text("s3cret!\n")
         file.chmod(0o600)
         parameters = {"vnc_bind_address": "127.0.0.1", "vnc_password_file": str(file)}
-        with pytest.raises(NodeFailure, match="may not be the password of a display here"):
+        with pytest.raises(NodeFailure, match="may not be a password or a key of a display here"):
             await alpha.ensure_running(rig.spec(parameters=parameters), ())
         with rig.rules.open("a") as rules:
             rules.write(f"secret {file}\n")

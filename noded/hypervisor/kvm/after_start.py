@@ -7,7 +7,9 @@ from msgspec.structs import replace
 
 from common.cpu_mask import ALL
 from common.model.kvm import KvmParameters
+from noded.hypervisor.kvm.display_tls import SPICE, VNC
 from noded.hypervisor.kvm.home import Home, Record
+from noded.hypervisor.kvm.lending import take_back
 from noded.hypervisor.kvm.monitor import Monitor, monitor
 from noded.hypervisor.kvm.parse import parse_display, parse_spice, parse_threads
 from noded.hypervisor.kvm.processors import pinning
@@ -25,11 +27,15 @@ async def finish(
 ) -> Record:
     """Let in who knows a password, place the processors, and find out where the display is.
 
+    What was lent to show at displays is taken back.
+
     Passwords go over the monitor: what is in a command line everybody can read.
 
     Returns:
         The guest's record, with its display.
     """
+    for name in (VNC, SPICE):  # QEMU has read them
+        take_back(home.directory / name)
     async with monitor(home.qmp_socket, record.name) as session:
         for protocol, password in passwords._asdict().items():
             if password:

@@ -89,7 +89,7 @@ def guest(
         *_agent(handed),
         *_tpm(handed),
         *_firmware(parameters, handed),
-        *display(parameters, spec.port),
+        *display(parameters, spec.port, home),
         *_kernel(parameters, handed),
         *fixed_devices.options(parameters),
         *(word for device in devices for word in _device(device)),

@@ -2,17 +2,16 @@
 
 import contextlib
 import os
-import shutil
 from pathlib import Path
 
 from common.errors import NodeFailure
+from noded.hypervisor.kvm import lending
 from noded.hypervisor.kvm.home import Home
 from noded.hypervisor.kvm.monitor import CommandRefused, Monitor
 
 USER = "gantry"  # TLS with a key has a name for it
 
 _KEY = "move-key"  # what QEMU calls it
-_SAME = -1
 _FILE = "keys.psk"  # as QEMU wants it
 
 
@@ -49,21 +48,7 @@ def lend(home: Home, secret: str) -> Path:
     """
     record = home.record()
     user = record.user if record else os.geteuid()
-    forget(home)
-    try:
-        home.tls.mkdir(mode=0o700)  # nobody looks in before all is there
-        descriptor = os.open(home.tls / _FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(f"{USER}:{secret}\n")
-            os.chown(descriptor, _SAME, user)
-            os.fchmod(descriptor, 0o440)
-        # To read only: what a guest could write here, it would fill the node's memory with.
-        os.chown(home.tls, _SAME, user)
-        home.tls.chmod(0o710)
-    except OSError as error:
-        forget(home)
-        raise NodeFailure(f"Cannot lend a key to a guest: {error.strerror}.") from error
-    return home.tls
+    return lending.lend(home.tls, {_FILE: f"{USER}:{secret}\n".encode()}, user)
 
 
 def lent(home: Home) -> str:
@@ -80,4 +65,4 @@ def lent(home: Home) -> str:
 
 def forget(home: Home) -> None:
     """Take the key away again; harmless when there is none."""
-    shutil.rmtree(home.tls, ignore_errors=True)
+    lending.take_back(home.tls)

@@ -14,10 +14,13 @@ from noded.hypervisor.interface import OpenDisk
 from noded.hypervisor.kvm import commands, drives
 from noded.hypervisor.kvm.after_start import Passwords
 from noded.hypervisor.kvm.disk_source import source_of
+from noded.hypervisor.kvm.display_certificates import Certificates, read_certificates
+from noded.hypervisor.kvm.display_tls import SPICE, VNC
 from noded.hypervisor.kvm.firmware_files import open_firmware
 from noded.hypervisor.kvm.guest_parameters import parameters_of
 from noded.hypervisor.kvm.handed import Handed
 from noded.hypervisor.kvm.home import Home, Record
+from noded.hypervisor.kvm.lending import lend
 from noded.hypervisor.kvm.nic_devices import Tap
 from noded.hypervisor.kvm.ram import find_huge_page
 from noded.hypervisor.kvm.taps import take_tap
@@ -54,6 +57,10 @@ class Resources(NamedTuple):
             vnc=read(parameters.vnc_bind_address, parameters.vnc_password_file),
             spice=read(parameters.spice_bind, parameters.spice_password_file),
         )
+
+    def read_certificates(self, rules: Rules, parameters: KvmParameters) -> Certificates:
+        """Return the certificates of a guest's displays."""
+        return read_certificates(rules, parameters, never=self.never)
 
 
 class Prepared(NamedTuple):
@@ -95,6 +102,11 @@ def hand_over(
     tpm = prepare(home, record, state, resources.open_disk, keep) if state else None
     guest = with_drives(guest, parameters)
     disks = [keep(resources.open_disk(disk)) for disk in guest.disks]
+
+    shown = resources.read_certificates(rules, parameters)
+    for name, pem in ((VNC, shown.vnc), (SPICE, shown.spice)):
+        if pem:
+            lend(home.directory / name, pem, record.user)
 
     def listen(path: Path) -> int:
         return ours.enter_context(home.listen(path)).fileno()

@@ -91,6 +91,7 @@ class Launcher:
                 if path:
                     os.close(await in_thread(self._resources.open_image, rules, path))
             await in_thread(self._resources.read_passwords, rules, parameters)
+            await in_thread(self._resources.read_certificates, rules, parameters)
             check_processors(parameters, guest.vcpus, guest.name)
             pinning(parameters, range(guest.vcpus), frozenset(os.sched_getaffinity(0)))
             await in_thread(huge_page, guest, parameters)

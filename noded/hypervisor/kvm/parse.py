@@ -133,7 +133,8 @@ def parse_spice(answer: Mapping[str, Any]) -> str:
     """Read the answer of ``query-spice``: the address and port of the display."""
     if not answer.get("enabled"):
         return ""
-    return _address(answer.get("host", ""), str(answer.get("port", "")))
+    port = answer.get("port") or answer.get("tls-port", "")
+    return _address(answer.get("host", ""), str(port))
 
 
 def _address(host: str, port: str) -> str:

@@ -257,3 +257,19 @@ def test_boot_sector_is_one() -> None:
     program = boot_sector()
     assert len(program) == 512
     assert program.endswith(b"\x55\xaa")
+
+
+def test_encrypted_displays_have_their_certificates_in_the_guests_own_directory() -> None:
+    certified = KvmParameters(
+        vnc_bind_address="0.0.0.0", vnc_tls=True, vnc_x509_path="/x509", vnc_x509_verify=True
+    )
+    line = argv(certified)
+    assert values(line, "-vnc") == ["0.0.0.0:0,to=999,tls-creds=display-tls"]
+    (told,) = (json.loads(each) for each in values(line, "-object") if "display-tls" in each)
+    assert told["qom-type"] == "tls-creds-x509"
+    assert told["dir"].endswith("/vnc-tls")
+    assert told["verify-peer"] is True
+    (spice,) = values(argv(KvmParameters(spice_bind="::1", spice_use_tls=True)), "-spice")
+    assert ",tls-port=" in spice
+    assert ",port=" not in spice
+    assert "/spice-tls," in spice

@@ -255,11 +255,11 @@ def test_the_password_of_a_display_is_the_first_line_of_a_file_that_root_has_nam
         (passwords(other), ()),
         (passwords(allowed), (allowed,)),
     ):
-        with pytest.raises(NodeFailure, match="may not be the password of a display here"):
+        with pytest.raises(NodeFailure, match="may not be a password or a key of a display"):
             read_password(rules, str(path), never=never)
     hidden = password(other / "shadow", b"root\n")
     (allowed / "link").symlink_to(hidden)
-    with pytest.raises(NodeFailure, match="may not be the password"):
+    with pytest.raises(NodeFailure, match="may not be a password"):
         read_password(passwords(allowed), str(allowed / "link"), never=())
 
 
