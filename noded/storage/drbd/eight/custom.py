@@ -17,6 +17,7 @@ _NUMBERS = {  # with the least and the most that drbdsetup takes
     "ping-timeout": (10, 1, 300), "sndbuf-size": (11, 0, 10 << 20),
     "rcvbuf-size": (12, 0, 10 << 20), "ko-count": (13, 0, 200), "max-buffers": (14, 32, 131072),
     "max-epoch-size": (15, 1, 20000), "unplug-watermark": (16, 1, 131072),
+    "socket-check-timeout": (34, 0, 300),
 }  # fmt: skip
 _FLAGS = {"allow-two-primaries": 24, "tcp-cork": 26, "always-asbp": 27, "use-rle": 29}
 _TEXTS = {"data-integrity-alg": 3, "verify-alg": 4, "csums-alg": 5}

@@ -7,7 +7,7 @@ from common.names import MiB
 from noded.storage.drbd import commands
 from noded.storage.drbd.commands import Argv
 from noded.storage.drbd.eight import commands as own
-from noded.storage.drbd.eight import custom, netlink, parse
+from noded.storage.drbd.eight import custom, netlink, parse, speed
 from noded.storage.drbd.language import Language
 from noded.storage.drbd.messages import Attributes, as_flag, as_number, as_text
 from noded.storage.drbd.module import VERIFY_DIGEST, Connection, Device
@@ -45,8 +45,10 @@ class Eight(Language):
         options = {
             4: as_text(VERIFY_DIGEST),
             6: as_number("ABC".index(parameters.protocol) + 1),
+            14: as_number(speed.buffers(parameters)),
             24: as_flag(allow_two),
             25: as_flag(discard),
+            34: as_number(speed.SOCKET_CHECK),
         }
         told = custom.read(commands.custom_net_options(parameters)) or {}
         netlink.connect(connection, {**proof, **options, **told})

@@ -1,9 +1,12 @@
 """What is run for DRBD, and how often."""
 
+import pytest
+
 from common.model.disk_parameters import DrbdParameters, Protocol
 from common.names import MiB
 from noded.storage.drbd.commands import custom_net_options
 from noded.storage.drbd.eight import commands
+from noded.storage.drbd.eight.speed import buffers
 from noded.storage.drbd.module import Connection, Endpoint
 
 LINK = Connection("gantry-d", Endpoint("192.0.2.1", 11000), Endpoint("192.0.2.2", 11000))
@@ -33,6 +36,26 @@ def test_dynamic_rate_has_its_own_parameters() -> None:
     line = attached(DrbdParameters(dynamic_resync=True, c_fill_target=100))
     assert "--c-plan-ahead=20 --c-fill-target=100s --c-delay-target=1 --c-max-rate=61440K" in line
     assert "--resync-rate" not in line
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rate_kib"),
+    [
+        (DrbdParameters(), 61440),
+        (DrbdParameters(resync_rate=1_000_000), 1_000_000),
+        (DrbdParameters(dynamic_resync=True, c_max_rate=204_800), 204_800),
+    ],
+)
+def test_half_of_the_buffers_hold_what_two_turns_ask_for_at_the_rate_that_is_set(
+    parameters: DrbdParameters, rate_kib: int
+) -> None:
+    in_a_turn_kib = rate_kib / 10
+    assert buffers(parameters) / 2 * 4 >= 2 * in_a_turn_kib
+
+
+def test_buffers_are_no_fewer_than_drbd_has_by_itself_and_no_more_than_it_takes() -> None:
+    assert buffers(DrbdParameters(resync_rate=1)) == 2048
+    assert buffers(DrbdParameters(resync_rate=2**22)) == 131072
 
 
 def test_what_the_operator_wishes_comes_last() -> None:

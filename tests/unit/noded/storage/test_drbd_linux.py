@@ -156,10 +156,31 @@ def test_to_8_4_the_operators_options_are_told_with_the_peer(
     parameters = DrbdParameters(net_custom=f"{custom} --verify-alg=md5 --protocol=A")
     run(drbd.connect(LINK, SECRET, parameters, discard=False, allow_two=False))
     assert programs.ran == []
-    assert {number: value for number, value in told[0].items() if number not in (1, 2, 24, 25)} == {
+    rest = (1, 2, 24, 25, 34)
+    assert {number: value for number, value in told[0].items() if number not in rest} == {
         9: as_number(1), 14: as_number(8192), 26: b"\0", 29: b"\1", 18: as_number(7),
         4: b"md5\0", 6: as_number(1),
     }  # fmt: skip
+
+
+def test_8_4_gets_buffers_for_its_rate_and_finds_its_peer_sooner_than_a_ping_is_given_up(
+    eight: Module, told: list[dict[int, bytes]]
+) -> None:
+    drbd = eight(Programs())
+    run(drbd.connect(LINK, SECRET, DrbdParameters(), discard=False, allow_two=False))
+    assert told[0][14] == as_number(6144)
+    assert told[0][34] == as_number(2)
+
+
+def test_the_operator_has_the_last_word_on_buffers_and_on_how_long_a_peer_is_watched(
+    eight: Module, told: list[dict[int, bytes]]
+) -> None:
+    custom = "--max-buffers=2000 --socket-check-timeout=10"
+    drbd = eight(programs := Programs())
+    parameters = DrbdParameters(net_custom=custom)
+    run(drbd.connect(LINK, SECRET, parameters, discard=False, allow_two=False))
+    assert (told[0][14], told[0][34]) == (as_number(2000), as_number(10))
+    assert programs.ran == []
 
 
 @pytest.mark.parametrize(
