@@ -1,6 +1,6 @@
 """What mirrored disks promise while one of their copies is made anew."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -156,13 +156,10 @@ def interrupted(side: Side) -> Iterator[None]:
     """Have the second of several volumes not be renamed."""
     volumes: Any = side.storage.devices.volumes
     rename = volumes.rename
-    renamed: list[Volume] = []
 
-    async def renames_one(volume: Volume, new: Volume) -> None:
-        if renamed:
-            raise NodeFailure("It was cut off.")
-        await rename(volume, new)
-        renamed.append(volume)
+    async def renames_one(pairs: Sequence[tuple[Volume, Volume]]) -> None:
+        await rename(pairs[:1])
+        raise NodeFailure("It was cut off.")
 
     volumes.rename = renames_one
     yield
@@ -175,6 +172,7 @@ def test_good_copy_is_not_set_aside_for_want_of_another(pair: Pair) -> None:
         await other.detach()
         await one.until(lambda r: r.link is Link.CONNECTING, "the loss")
         assert "not known to have a good copy" in await refusal(one.upkeep.set_aside(one.disk))
+        await one.upkeep.take_back(one.disk)  # as whoever undoes it does
         assert (await one.report()).own is CopyState.UP_TO_DATE
 
     pair.run(story())

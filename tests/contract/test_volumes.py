@@ -105,14 +105,14 @@ def test_a_volume_gets_another_name_once(rig: Rig) -> None:
     old, new = volume(rig), volume(rig, "data.old")
     make(rig, old)
     for _ in range(2):
-        run(rig.volumes.rename(old, new))
+        run(rig.volumes.rename([(old, new)]))
     assert names(rig) == [new.place.name]
     make(rig, old)
     with pytest.raises(Conflict, match=DISK_A):
-        run(rig.volumes.rename(old, new))
+        run(rig.volumes.rename([(old, new)]))
     run(rig.volumes.ensure_absent([old, new]))
     with pytest.raises(NodeFailure, match="cannot be renamed: it is not there"):
-        run(rig.volumes.rename(old, new))
+        run(rig.volumes.rename([(old, new)]))
 
 
 def test_a_snapshot_is_taken_once_and_goes_with_its_volume(rig: Rig) -> None:

@@ -92,11 +92,11 @@ class MirrorUpkeep:
 
     async def set_aside(self, disk: DiskSpec) -> None:
         mirror = self._devices.read(disk)
-        data, meta = await self._volumes.find(mirror.set_aside)
+        data, meta, *present = await self._volumes.find([*mirror.set_aside, *mirror.volumes])
         if data is not None:
             return
         if meta is not None:
-            await self._volumes.rename(mirror.data, mirror.set_aside[0])
+            await self._volumes.rename([(mirror.data, mirror.set_aside[0])])
             return
         device = await self._devices.there(mirror)
         report = device.report
@@ -107,14 +107,14 @@ class MirrorUpkeep:
             )
         if device.volumes is not None:
             await self._module.detach(mirror.minor)
-        if None in await self._volumes.find(mirror.volumes):
+        if None in present:
             # One has gone with what it was on, and the other one by itself is of no use.
             await self._volumes.ensure_absent(mirror.volumes)
             return
         # The metadata goes first, and comes back last: there must be none beside other data, which
         # it would call a good copy.
-        for volume, aside in zip(reversed(mirror.volumes), reversed(mirror.set_aside), strict=True):
-            await self._volumes.rename(volume, aside)
+        pairs = zip(mirror.volumes, mirror.set_aside, strict=True)
+        await self._volumes.rename([*pairs][::-1])
 
     async def take_back(self, disk: DiskSpec) -> None:
         mirror = self._devices.read(disk)
@@ -126,8 +126,7 @@ class MirrorUpkeep:
             await self._module.detach(mirror.minor)
         pairs = [*zip(mirror.volumes, mirror.set_aside, aside, strict=True)]
         await self._volumes.ensure_absent([volume for volume, _, there in pairs if there])
-        for volume, name, _ in pairs:
-            await self._volumes.rename(name, volume)
+        await self._volumes.rename([(name, volume) for volume, name, _ in pairs])
 
     async def drop_aside(self, disk: DiskSpec) -> None:
         await self._volumes.ensure_absent(self._devices.read(disk).set_aside)

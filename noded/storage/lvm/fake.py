@@ -140,8 +140,12 @@ class FakeVolumes(Volumes):
         for _, each in there:
             self._activate(each, is_active=False)
 
-    async def rename(self, volume: Volume, new: Volume) -> None:
-        names.check(volume, new)
+    async def rename(self, pairs: Sequence[tuple[Volume, Volume]]) -> None:
+        names.check(*(volume for pair in pairs for volume in pair))
+        for volume, new in pairs:
+            self._rename(volume, new)
+
+    def _rename(self, volume: Volume, new: Volume) -> None:
         if self._ours(volume) is None and self._ours(new) is not None:
             return
         there, group = self._wanted(volume, "renamed"), self.groups[volume.place.group].volumes

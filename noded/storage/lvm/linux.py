@@ -117,16 +117,20 @@ class LinuxVolumes(Volumes):
         await change_unused(commands.deactivate, [each for each in volumes if each in active])
         self._seen.forget(volumes)
 
-    async def rename(self, volume: Volume, new: Volume) -> None:
-        names.check(volume, new)
-        async with self._turns.of(volume.place.group):
-            ours = await find_ours([volume, new])
-            if volume not in ours and new in ours:
-                return
-            group = usable(volume, ours.get(volume), "renamed").group
-            if (there := group.volumes.get(new.place.name)) is not None:
-                raise not_ours(new, there)
-            await lvm.change(commands.rename(volume, new))
+    async def rename(self, pairs: Sequence[tuple[Volume, Volume]]) -> None:
+        every = [volume for pair in pairs for volume in pair]
+        names.check(*every)
+        async with AsyncExitStack() as turns:
+            for name in sorted({volume.place.group for volume in every}):
+                await turns.enter_async_context(self._turns.of(name))
+            ours = await find_ours(every)
+            for volume, new in pairs:
+                if volume not in ours and new in ours:
+                    continue
+                group = usable(volume, ours.get(volume), "renamed").group
+                if (there := group.volumes.get(new.place.name)) is not None:
+                    raise not_ours(new, there)
+                await lvm.change(commands.rename(volume, new))
 
     async def adopt(self, name: str, volume: Volume, size: MiB) -> None:
         names.check(volume)

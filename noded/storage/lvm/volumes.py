@@ -163,8 +163,10 @@ class Volumes(Protocol):
             NodeFailure: one is open.
         """
 
-    async def rename(self, volume: Volume, new: Volume) -> None:
-        """Give a volume another name in its group; it may be open. Done already is fine.
+    async def rename(self, pairs: Sequence[tuple[Volume, Volume]]) -> None:
+        """Give volumes other names in their groups, in this order, looking at these once.
+
+        They may be open. What is done already is fine; what comes before a failure is done.
 
         Raises:
             Conflict: something else has the name.
