@@ -26,7 +26,7 @@ from noded.storage.drbd.module import (
 )
 from noded.storage.drbd.versions import EIGHT, NINE, NOT_LOADED, read_version
 from noded.system.execute import CommandFailed, Finished, execute
-from noded.system.threads import in_thread
+from noded.system.threads import Threads
 
 MAJOR = 147  # of all its devices
 HELPER = "/bin/true"
@@ -35,6 +35,16 @@ UNKNOWN = "meta-data signature"  # of what the module does not take for metadata
 NO_METADATA = 1  # the status of drbdmeta
 SUPERBLOCK_BYTES = 4096
 TIME_S = 50.0  # of one command; what waits for a disk that hangs must not wait for ever
+# The module does what it is asked while it is asked, which may take for ever, and a thread cannot
+# be ended. So does a look at metadata on a disk that hangs, before they are attached. Whatever else
+# noded does in threads, as keeping its grants, must not wait for these.
+MOST_CHANGES, MOST_LOOKS = 4, 2
+CHANGE_S, LOOK_S = 30.0, 20.0  # less than calls are given, and more than DRBD misses a peer for
+HELD_UP = (
+    "DRBD's kernel module does not get on: {} wait for it already, so it is asked no more. "
+    "The kernel may say why (“dmesg”): a disk that hangs holds it up, or a peer that does not "
+    "answer. If neither comes back, only a restart of this node helps."
+)
 
 Run = Callable[..., Awaitable[Finished]]
 
@@ -53,6 +63,9 @@ class LinuxDrbd(DrbdModule):
         # The file in proc tells it as well, and of all devices, as often as it is read.
         self._version = root / "sys/module/drbd/version"
         self._settings = root / "sys/module/drbd/parameters"
+        changes, looks = f"{MOST_CHANGES} changes", f"{MOST_LOOKS} looks"
+        self._changes = Threads(MOST_CHANGES, patience_s=CHANGE_S, busy=HELD_UP.format(changes))
+        self._looks = Threads(MOST_LOOKS, patience_s=LOOK_S, busy=HELD_UP.format(looks))
 
     async def state(self) -> ModuleState:
         try:
@@ -94,11 +107,11 @@ class LinuxDrbd(DrbdModule):
         return language
 
     async def look(self) -> tuple[Device, ...]:
-        return await in_thread(self._language().look, self._proc)
+        return await self._looks.run(self._language().look, self._proc)
 
     async def ensure_meta(self, minor: int, path: str) -> None:
         language = self._language()
-        if await in_thread(_is_blank, path):  # as a volume is that was made for it
+        if await self._changes.run(_is_blank, path):  # as a volume is that was made for it
             await self._do(language.create_meta(minor, path))
             return
         if await self._generations(language, minor, path) is not None:
@@ -140,7 +153,7 @@ class LinuxDrbd(DrbdModule):
         return True
 
     async def create(self, resource: str, minor: int, number: int) -> None:
-        await in_thread(self._language().create, resource, minor, number)
+        await self._changes.run(self._language().create, resource, minor, number)
 
     async def attach(
         self, minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters
@@ -182,7 +195,7 @@ class LinuxDrbd(DrbdModule):
         introduce = partial(language.introduce, discard=discard, allow_two=allow_two)
         proof = {1: as_text(secret), 2: as_text(DIGEST)}
         try:
-            await in_thread(introduce, connection, proof, parameters)
+            await self._changes.run(introduce, connection, proof, parameters)
         except DigestUnknown:
             # Nobody can force that on us: it is our own kernel that lacks it, and a peer whose
             # kernel has it refuses to go on without.
@@ -190,10 +203,10 @@ class LinuxDrbd(DrbdModule):
                 "The kernel has no HMAC of %s: the other end of %s does not prove who it is.",
                 DIGEST, connection.resource,
             )  # fmt: skip
-            await in_thread(introduce, connection, {}, parameters)
+            await self._changes.run(introduce, connection, {}, parameters)
         if custom := language.left_to_tell(parameters):
             await self._do(language.net_options(connection, *custom))
-        await in_thread(partial(language.meet, connection, discard=discard))
+        await self._changes.run(partial(language.meet, connection, discard=discard))
 
     async def disconnect(self, connection: Connection) -> None:
         await self._do(self._language().disconnect(connection))
@@ -209,7 +222,7 @@ class LinuxDrbd(DrbdModule):
         await self._do(self._language().secondary(resource, minor))
 
     async def remove(self, resource: str) -> None:
-        await in_thread(self._language().remove, resource)
+        await self._changes.run(self._language().remove, resource)
 
     async def resize(self, minor: int, size: MiB) -> None:
         await self._do(commands.resize(minor, size))
