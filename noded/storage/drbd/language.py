@@ -67,6 +67,9 @@ class Language(Protocol):
 
     def create_meta(self, minor: int, path: str) -> Argv: ...
 
+    def is_unclean(self, path: str) -> bool:
+        """Tell whether metadata are known to be refused before their bitmap is up to date."""
+
     def attach(
         self, minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters
     ) -> Argv: ...

@@ -30,7 +30,7 @@ from noded.system.threads import Threads
 
 MAJOR = 147  # of all its devices
 HELPER = "/bin/true"
-UNCLEAN = "apply-al"  # is named to who attaches what was in use when its node went down
+UNCLEAN = "apply-al"  # is named to who attaches what has to be brought up to date before
 UNKNOWN = "meta-data signature"  # of what the module does not take for metadata
 NO_METADATA = 1  # the status of drbdmeta
 SUPERBLOCK_BYTES = 4096
@@ -160,6 +160,8 @@ class LinuxDrbd(DrbdModule):
     ) -> None:
         language = self._language()
         attach = language.attach(minor, data, meta, size, parameters)
+        if await self._changes.run(language.is_unclean, meta):
+            await self._clean(language, minor, meta)
         try:
             await self._do(attach)
         except CommandFailed as error:

@@ -7,7 +7,7 @@ from common.names import MiB
 from noded.storage.drbd import commands
 from noded.storage.drbd.commands import Argv
 from noded.storage.drbd.eight import commands as own
-from noded.storage.drbd.eight import custom, netlink, parse, speed
+from noded.storage.drbd.eight import custom, netlink, parse, speed, superblock
 from noded.storage.drbd.language import Language
 from noded.storage.drbd.messages import Attributes, as_flag, as_number, as_text
 from noded.storage.drbd.module import VERIFY_DIGEST, Connection, Device
@@ -68,6 +68,9 @@ class Eight(Language):
 
     def create_meta(self, minor: int, path: str) -> Argv:
         return commands.create_meta(minor, self.metadata, path)
+
+    def is_unclean(self, path: str) -> bool:
+        return superblock.is_unclean(path)
 
     def attach(
         self, minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters

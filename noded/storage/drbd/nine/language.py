@@ -62,6 +62,9 @@ class Nine(Language):
     def create_meta(self, minor: int, path: str) -> Argv:
         return commands.create_meta(minor, self.metadata, path, str(own.PEERS))
 
+    def is_unclean(self, path: str) -> bool:  # noqa: ARG002 -- its module says so, to who attaches
+        return False
+
     def attach(
         self, minor: int, data: str, meta: str, size: MiB, parameters: DrbdParameters
     ) -> Argv:

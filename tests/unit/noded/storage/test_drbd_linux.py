@@ -288,6 +288,25 @@ def test_what_was_in_use_when_its_node_went_down_is_brought_up_to_date_first(eig
     assert ran == ["attach", "apply-al", "attach"]
 
 
+@pytest.mark.parametrize(
+    ("version", "magic", "expected"),
+    [
+        ("8.4.11", 0x8374026C, ["apply-al", "attach"]),
+        ("8.4.11", 0x8374026B, ["attach"]),
+        ("9.2.16", 0x8374026C, ["attach"]),
+    ],
+)
+def test_metadata_that_8_4_would_refuse_are_brought_up_to_date_before_they_are_attached(
+    tmp_path: Path, version: str, magic: int, expected: list[str]
+) -> None:
+    meta = tmp_path / "meta"
+    meta.write_bytes(bytes(60) + magic.to_bytes(4, "big") + bytes(4096))
+    drbd = LinuxDrbd(programs := Programs(), root=system(tmp_path, version=version))
+    run(drbd.attach(7, "/dev/d", str(meta), MiB(64), DrbdParameters()))
+    known = ("apply-al", "attach")
+    assert [word for line in programs.ran for word in line.split() if word in known] == expected
+
+
 def test_volumes_that_cannot_be_attached_are_tried_once(eight: Module) -> None:
     drbd = eight(programs := Programs("attach", stderr="Low.dev. smaller than requested"))
     with pytest.raises(CommandFailed):
