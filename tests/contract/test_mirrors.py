@@ -105,6 +105,26 @@ def test_two_that_look_for_each_other_for_a_guest_that_moves_do_meet(pair: Pair)
     pair.run(story())
 
 
+def test_whether_two_may_be_primary_changes_while_the_other_end_is_away(pair: Pair) -> None:
+    async def story() -> None:
+        one, other = await begun(pair)
+        end = await pair.hold_open(one)
+        await pair.cut()
+        await one.until(lambda r: r.link is Link.CONNECTING, "the loss of its peer")
+        for access in (Access.SHARED, Access.SOLE, Access.SHARED):
+            await one.attach(access)
+            (device,) = (d for d in await one.module.look() if d.resource == one.resource)
+            assert device.allows_two is (access is Access.SHARED)
+            assert device.report.primary
+        await one.attach(Access.SOLE)
+        await pair.heal()
+        await one.is_whole()
+        assert not (await other.report()).primary
+        await end()
+
+    pair.run(story())
+
+
 def test_attaching_may_be_repeated(pair: Pair) -> None:
     async def story() -> None:
         await whole(pair)

@@ -5,6 +5,7 @@ Source: linux/genetlink.h, linux/netlink.h of Linux 6.1.
 
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from typing import Self
 
@@ -22,10 +23,28 @@ from noded.storage.drbd.messages import (
 from noded.storage.drbd.module import InUse
 
 FAMILY = "drbd"
-ANSWER_S = 50.0  # a disk that hangs must not be waited for without end
+ANSWER_S = 50.0  # for what is not said; what the module itself waits for, it waits for in ``send``
 NO_ERROR = 101
 DONE = (NO_ERROR, 1, 2)  # a state was changed, or was so before
 UNKNOWN_DIGEST, NO_SUCH_RESOURCE, HELD_OPEN = 120, 158, -12
+# The module is just changing something of its own accord, as when a peer is lost, and wants to be
+# asked again; that is over in a moment. So are the addresses of an end that has just been taken
+# away: the module lets go of them after it has said that it is disconnected.
+NOT_NOW = (-18, -19, 102, 103)
+PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 2.0)
+
+# What the module says by its number alone, in the words of its programs.
+_IN_WORDS = {
+    102: "Local address(port) already in use",
+    103: "Remote address(port) already in use",
+    -1: "Multiple primaries not allowed by config",
+    -2: "Need access to UpToDate data",
+    -7: "Refusing to be Primary while peer is not outdated",
+    -10: "State change was refused by peer node",
+    -11: "Device is diskless, the requested operation requires a disk",
+    -18: "In transient state, retry after next state change",
+    -19: "Concurrent state changes detected and aborted",
+}
 
 _GENERIC = 16  # of the protocols of netlink
 _CONTROL, _GET_FAMILY, _FAMILY_ID, _FAMILY_NAME, _FAMILY_VERSION = 0x10, 3, 1, 2, 3
@@ -86,12 +105,22 @@ class Line:
     ) -> None:
         """Have something changed; ``what`` says it in a refusal, and answers in ``fine`` are.
 
+        Blocks, and asks again for some seconds while the module changes something itself.
+
         Raises:
             DigestUnknown: the kernel has no such HMAC.
             InUse: something has the device open.
-            NodeFailure: the module refused.
+            NodeFailure: the module refused, or did not say whether it has done so.
         """
-        for said in self._ask(command, minor, parts, _REQUEST | _ACK):
+        answers = self._ask(command, minor, parts, _REQUEST | _ACK)
+        for pause_s in PAUSES_S:
+            if not any(said.code in NOT_NOW for said in answers):
+                break
+            time.sleep(pause_s)  # noqa: TID251 -- no loop runs in this thread
+            answers = self._ask(command, minor, parts, _REQUEST | _ACK)
+        if not answers:
+            raise NodeFailure(f"DRBD was asked to {what}, and has not said that it did.")
+        for said in answers:
             if said.code == UNKNOWN_DIGEST:
                 raise DigestUnknown("This node's kernel has no HMAC for DRBD to use.")
             if said.code == HELD_OPEN:
@@ -112,9 +141,17 @@ class Line:
 
     def _exchange(self, family: int, payload: bytes, flags: int) -> Iterator[bytes]:
         """Send a message, and yield what comes back, until all of it has."""
-        self._socket.send(struct.pack("=IHHII", len(payload) + 16, family, flags, 1, 0) + payload)
+        asked = struct.pack("=IHHII", len(payload) + 16, family, flags, 1, 0) + payload
+        try:
+            self._socket.send(asked)
+        except OSError as error:
+            raise NodeFailure(f"DRBD's kernel module cannot be asked: {error}.") from error
         while True:
-            for kind, body in split(self._socket.recv(_LARGEST)):
+            try:
+                received = self._socket.recv(_LARGEST)
+            except OSError as error:
+                raise NodeFailure(f"DRBD's kernel module has not answered: {error}.") from error
+            for kind, body in split(received):
                 if kind == _DONE:
                     return
                 if kind == _ERROR:
@@ -128,5 +165,6 @@ class Line:
 
 
 def _refusal(what: str, said: Message) -> NodeFailure:
-    words = said.parts.get(REPLY, {}).get(1, b"").rstrip(b"\0").decode(errors="replace")
+    told = said.parts.get(REPLY, {}).get(1, b"").rstrip(b"\0").decode(errors="replace")
+    words = told or _IN_WORDS.get(said.code, "")
     return NodeFailure(f"DRBD refused to {what}: error {said.code} {words}".strip() + ".")
