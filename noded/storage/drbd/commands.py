@@ -47,14 +47,15 @@ def custom_net_options(parameters: DrbdParameters) -> tuple[str, ...]:
     return tuple(shlex.split(parameters.net_custom))
 
 
-def detach(minor: int) -> Argv:
-    return ("drbdsetup", "detach", str(minor))
-
-
 def resize(minor: int, size: MiB) -> Argv:
     """Return what makes a device larger; what is added are zeros on both sides, so equal."""
     return ("drbdsetup", "resize", str(minor), f"--size={size}M", "--assume-clean")
 
 
-def declare_equal(minor: int) -> Argv:
-    return ("drbdsetup", "new-current-uuid", "--clear-bitmap", str(minor))
+def detach(minor: int) -> Argv:
+    """Return what takes a device's volumes.
+
+    It waits in the kernel for a disk that hangs, with all who ask the module for anything; a
+    program that waits there can be killed, and a thread of ours cannot.
+    """
+    return ("drbdsetup", "detach", str(minor))

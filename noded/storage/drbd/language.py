@@ -1,5 +1,6 @@
 """What one version of DRBD is told, and tells, otherwise than another one."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -9,9 +10,11 @@ from noded.storage.drbd.commands import Argv
 from noded.storage.drbd.messages import Attributes
 from noded.storage.drbd.module import Connection, Device
 
+Change = Argv | Callable[[], None]  # a program's arguments, or what asks the module, and blocks
+
 
 class Language(Protocol):
-    """How to talk to one version; what returns arguments of a program does nothing else.
+    """How to talk to one version; what returns a change, or a program's arguments, does no more.
 
     Attributes:
         name: as it is told.
@@ -76,8 +79,12 @@ class Language(Protocol):
 
     def net_options(self, connection: Connection, *options: str) -> Argv: ...
 
-    def disconnect(self, connection: Connection) -> Argv: ...
+    def allow_two(self, connection: Connection, *, allowed: bool) -> Change: ...
 
-    def primary(self, resource: str, minor: int, *, force: bool) -> Argv: ...
+    def disconnect(self, connection: Connection) -> Change: ...
 
-    def secondary(self, resource: str, minor: int) -> Argv: ...
+    def primary(self, resource: str, minor: int, *, force: bool) -> Change: ...
+
+    def secondary(self, resource: str, minor: int) -> Change: ...
+
+    def declare_equal(self, minor: int) -> Change: ...

@@ -13,7 +13,7 @@ from common.model.disk_parameters import DrbdParameters
 from common.names import MiB
 from noded.storage.drbd import commands
 from noded.storage.drbd.conversion import why_not_converted
-from noded.storage.drbd.language import Language
+from noded.storage.drbd.language import Change, Language
 from noded.storage.drbd.line import DigestUnknown
 from noded.storage.drbd.messages import as_text
 from noded.storage.drbd.module import (
@@ -211,17 +211,16 @@ class LinuxDrbd(DrbdModule):
         await self._changes.run(partial(language.meet, connection, discard=discard))
 
     async def disconnect(self, connection: Connection) -> None:
-        await self._do(self._language().disconnect(connection))
+        await self._change(self._language().disconnect(connection))
 
     async def allow_two(self, connection: Connection, *, allowed: bool) -> None:
-        option = f"--allow-two-primaries={'yes' if allowed else 'no'}"
-        await self._do(self._language().net_options(connection, option))
+        await self._change(self._language().allow_two(connection, allowed=allowed))
 
     async def promote(self, resource: str, minor: int, *, force: bool) -> None:
-        await self._do(self._language().primary(resource, minor, force=force))
+        await self._change(self._language().primary(resource, minor, force=force))
 
     async def demote(self, resource: str, minor: int) -> None:
-        await self._do(self._language().secondary(resource, minor))
+        await self._change(self._language().secondary(resource, minor))
 
     async def remove(self, resource: str) -> None:
         await self._changes.run(self._language().remove, resource)
@@ -230,7 +229,7 @@ class LinuxDrbd(DrbdModule):
         await self._do(commands.resize(minor, size))
 
     async def declare_equal(self, minor: int) -> None:
-        await self._do(commands.declare_equal(minor))
+        await self._change(self._language().declare_equal(minor))
 
     def open(self, resource: str, minor: int, *, read_only: bool) -> int:
         path = f"/dev/drbd{minor}"
@@ -246,6 +245,12 @@ class LinuxDrbd(DrbdModule):
             os.close(descriptor)
             raise NodeFailure(f"{path} cannot be opened: it is not the device of {resource}.")
         return descriptor
+
+    async def _change(self, change: Change) -> None:
+        if callable(change):
+            await self._changes.run(change)
+        else:
+            await self._do(change)
 
     async def _do(self, argv: commands.Argv) -> Finished:
         try:

@@ -32,9 +32,21 @@ class Message:
 
 def connection(connection: Connection, options: Attributes) -> bytes:
     """Return what tells of a connection, its options by their numbers in ``net_conf``."""
-    own, peer = (pack_address(e.address, e.port) for e in (connection.own, connection.peer))
-    context = {2: as_text(connection.resource), 3: own, 4: peer}
+    context = {2: as_text(connection.resource), **_ends(connection)}
     return nest(CONTEXT, context) + nest(NET, options)
+
+
+def ends(connection: Connection) -> bytes:
+    """Return what tells which connection is meant, of those that there are.
+
+    The module refuses to be told the resource as well.
+    """
+    return nest(CONTEXT, _ends(connection))
+
+
+def _ends(connection: Connection) -> Attributes:
+    own, peer = (pack_address(e.address, e.port) for e in (connection.own, connection.peer))
+    return {3: own, 4: peer}
 
 
 def named(resource: str) -> bytes:

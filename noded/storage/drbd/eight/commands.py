@@ -25,18 +25,6 @@ def net_options(connection: Connection, *options: str) -> Argv:
     return ("drbdsetup", "net-options", *_ends(connection), *options)
 
 
-def disconnect(connection: Connection) -> Argv:
-    return ("drbdsetup", "disconnect", *_ends(connection))
-
-
-def primary(minor: int, *, force: bool) -> Argv:
-    return ("drbdsetup", "primary", str(minor), *(["--force"] if force else []))
-
-
-def secondary(minor: int) -> Argv:
-    return ("drbdsetup", "secondary", str(minor))
-
-
 def _ends(connection: Connection) -> tuple[str, str]:
     return _address(connection.own), _address(connection.peer)
 

@@ -1,5 +1,6 @@
 """DRBD 8.4, as Linux itself has it."""
 
+from functools import partial
 from pathlib import Path
 
 from common.model.disk_parameters import DrbdParameters
@@ -8,7 +9,7 @@ from noded.storage.drbd import commands
 from noded.storage.drbd.commands import Argv
 from noded.storage.drbd.eight import commands as own
 from noded.storage.drbd.eight import custom, netlink, parse, speed, superblock
-from noded.storage.drbd.language import Language
+from noded.storage.drbd.language import Change, Language
 from noded.storage.drbd.messages import Attributes, as_flag, as_number, as_text
 from noded.storage.drbd.module import VERIFY_DIGEST, Connection, Device
 
@@ -80,11 +81,17 @@ class Eight(Language):
     def net_options(self, connection: Connection, *options: str) -> Argv:
         return own.net_options(connection, *options)
 
-    def disconnect(self, connection: Connection) -> Argv:
-        return own.disconnect(connection)
+    def allow_two(self, connection: Connection, *, allowed: bool) -> Change:
+        return partial(netlink.allow_two, connection, allowed=allowed)
 
-    def primary(self, resource: str, minor: int, *, force: bool) -> Argv:  # noqa: ARG002 -- of 9
-        return own.primary(minor, force=force)
+    def disconnect(self, connection: Connection) -> Change:
+        return partial(netlink.disconnect, connection)
 
-    def secondary(self, resource: str, minor: int) -> Argv:  # noqa: ARG002 -- of 9
-        return own.secondary(minor)
+    def primary(self, resource: str, minor: int, *, force: bool) -> Change:
+        return partial(netlink.promote, resource, minor, force=force)
+
+    def secondary(self, resource: str, minor: int) -> Change:
+        return partial(netlink.demote, resource, minor)
+
+    def declare_equal(self, minor: int) -> Change:
+        return partial(netlink.declare_equal, minor)

@@ -26,5 +26,9 @@ def secondary(resource: str) -> Argv:
     return ("drbdsetup", "secondary", resource)
 
 
+def declare_equal(minor: int) -> Argv:
+    return ("drbdsetup", "new-current-uuid", "--clear-bitmap", str(minor))
+
+
 def _peer(connection: Connection) -> tuple[str, str]:
     return connection.resource, str(connection.peer_number)

@@ -6,7 +6,7 @@ from common.model.disk_parameters import DrbdParameters
 from common.names import MiB
 from noded.storage.drbd import commands
 from noded.storage.drbd.commands import Argv
-from noded.storage.drbd.language import Language
+from noded.storage.drbd.language import Change, Language
 from noded.storage.drbd.messages import Attributes, as_flag, as_number, as_text
 from noded.storage.drbd.module import VERIFY_DIGEST, Connection, Device
 from noded.storage.drbd.nine import commands as own
@@ -73,11 +73,17 @@ class Nine(Language):
     def net_options(self, connection: Connection, *options: str) -> Argv:
         return own.net_options(connection, *options)
 
-    def disconnect(self, connection: Connection) -> Argv:
+    def allow_two(self, connection: Connection, *, allowed: bool) -> Change:
+        return own.net_options(connection, f"--allow-two-primaries={'yes' if allowed else 'no'}")
+
+    def disconnect(self, connection: Connection) -> Change:
         return own.disconnect(connection)
 
-    def primary(self, resource: str, minor: int, *, force: bool) -> Argv:  # noqa: ARG002 -- of 8.4
+    def primary(self, resource: str, minor: int, *, force: bool) -> Change:  # noqa: ARG002 -- of 8.4
         return own.primary(resource, force=force)
 
-    def secondary(self, resource: str, minor: int) -> Argv:  # noqa: ARG002 -- of 8.4
+    def secondary(self, resource: str, minor: int) -> Change:  # noqa: ARG002 -- of 8.4
         return own.secondary(resource)
+
+    def declare_equal(self, minor: int) -> Change:
+        return own.declare_equal(minor)

@@ -69,7 +69,7 @@ def test_what_the_operator_wishes_comes_last() -> None:
 
 
 def test_ends_are_named_by_family() -> None:
-    assert commands.disconnect(LINK)[2:] == ("ipv4:192.0.2.1:11000", "ipv4:192.0.2.2:11000")
-    assert commands.disconnect(LINK6)[2:] == (
+    assert commands.net_options(LINK)[2:] == ("ipv4:192.0.2.1:11000", "ipv4:192.0.2.2:11000")
+    assert commands.net_options(LINK6)[2:] == (
         "ipv6:[2001:db8::1]:11000", "ipv6:[2001:db8::2]:11000",
     )  # fmt: skip

@@ -17,11 +17,14 @@ from noded.storage.drbd.linux import LinuxDrbd
 from noded.storage.drbd.messages import (
     CONTEXT,
     NET,
+    NO_MINOR,
     REPLY,
     Message,
     as_number,
     connection,
+    ends,
     named,
+    nest,
     pack_address,
     unpack_address,
     unpack_all,
@@ -77,7 +80,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[dict[int, bytes]]:
     return made
 
 
-def test_a_device_takes_one_program_and_its_promotion_another(
+def test_a_device_takes_one_program_and_its_promotion_none(
     eight: Module, told: list[dict[int, bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def activate(minor: int) -> None:
@@ -91,11 +94,13 @@ def test_a_device_takes_one_program_and_its_promotion_another(
     changes: list[tuple[object, ...]] = []
     monkeypatch.setattr(netlink, "create", lambda *what: changes.append(what))
     monkeypatch.setattr(netlink, "remove", lambda *what: changes.append(what))
+    monkeypatch.setattr(netlink, "promote", lambda *what, force: changes.append((*what, force)))
     drbd = eight(programs := Programs())
     run(activate(7))
     words = [line.split()[:2] for line in programs.ran]
-    assert words == [["drbdsetup", "attach"], ["drbdsetup", "primary"]]
-    assert (changes, len(told)) == ([("gantry-d", 7), ("gantry-d",)], 1)
+    assert words == [["drbdsetup", "attach"]]
+    assert changes == [("gantry-d", 7), ("gantry-d", 7, False), ("gantry-d",)]
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize(
@@ -128,12 +133,95 @@ def test_a_device_that_the_module_does_not_make_is_told_with_its_reason(
         netlink.create("gantry-d", 7)
 
 
-def test_what_is_asked_of_one_device_needs_no_look_at_all_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["8.4.11", "9.2.16"])
+def test_what_is_asked_of_one_device_needs_no_look_at_all_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str
+) -> None:
     """The module writes about each of them for whoever reads its file in ``/proc``."""
-    root = system(tmp_path)
+    root = system(tmp_path, version=version)
     (root / "proc/drbd").unlink()
-    run(LinuxDrbd(programs := Programs(), root=root).demote("gantry-d", 7))
+    programs = Programs()
+    monkeypatch.setattr(netlink, "demote", lambda *_: programs.ran.append("asks secondary"))
+    run(LinuxDrbd(programs, root=root).demote("gantry-d", 7))
     assert [line.split()[1] for line in programs.ran] == ["secondary"]
+
+
+def test_what_is_changed_of_8_4_takes_no_program_and_names_whom_it_is_about(
+    eight: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A number that has become another resource's by then is not promoted."""
+    asked = answers(monkeypatch, *([Message(7, line.NO_ERROR, {})] for _ in range(6)))
+
+    async def story() -> None:
+        await drbd.promote("gantry-d", 7, force=True)
+        await drbd.promote("gantry-d", 7, force=False)
+        await drbd.demote("gantry-d", 7)
+        await drbd.declare_equal(7)
+        await drbd.allow_two(LINK, allowed=True)
+        await drbd.disconnect(LINK)
+
+    drbd = eight(programs := Programs())
+    run(story())
+    assert programs.ran == []
+    named_so, linked = volume("gantry-d"), ends(LINK)
+    assert asked == [
+        (14, 7, named_so + nest(6, {1: b"\1"})),
+        (14, 7, named_so + nest(6, {1: b"\0"})),
+        (15, 7, named_so + nest(6, {1: b"\0"})),
+        (16, 7, nest(10, {1: b"\1"})),
+        (29, NO_MINOR, linked + nest(NET, {24: b"\1"})),
+        (11, NO_MINOR, linked),
+    ]
+
+
+def test_a_state_that_is_not_changed_to_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, [Message(7, -2, {})])
+    with pytest.raises(
+        NodeFailure, match=r"make gantry-d primary: error -2 Need access to UpToDate"
+    ):
+        netlink.promote("gantry-d", 7, force=False)
+
+
+@pytest.mark.parametrize("busy", line.NOT_NOW)
+def test_a_module_that_is_just_changing_something_is_asked_again(
+    busy: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "PAUSES_S", (0.0, 0.0))
+    asked = answers(
+        monkeypatch, [Message(7, busy, {})], [Message(7, busy, {})], [Message(7, 1, {})]
+    )
+    netlink.demote("gantry-d", 7)
+    assert len(asked) == 3
+    answers(monkeypatch, *([Message(7, busy, {})] for _ in range(3)))
+    with pytest.raises(NodeFailure, match=f"make gantry-d secondary: error {busy} "):
+        netlink.demote("gantry-d", 7)
+
+
+def test_a_change_that_nothing_is_said_of_has_not_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, [])
+    with pytest.raises(NodeFailure, match="asked to make gantry-d secondary, and has not said"):
+        netlink.demote("gantry-d", 7)
+
+
+def test_a_module_that_does_not_answer_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mute:
+        def __init__(self, *_: object) -> None:
+            self.settimeout = self.bind = self.send = lambda _: None
+
+        def recv(self, _: int) -> bytes:
+            raise TimeoutError("timed out")
+
+    monkeypatch.setattr("socket.socket", Mute)
+    with pytest.raises(NodeFailure, match="module has not answered: timed out"):
+        netlink.promote("gantry-d", 7, force=False)
+
+
+@pytest.mark.parametrize("version", ["8.4.11", "9.2.16"])
+def test_volumes_that_may_hang_are_detached_by_a_program_which_can_be_killed(
+    tmp_path: Path, version: str
+) -> None:
+    run(LinuxDrbd(programs := Programs(), root=system(tmp_path, version=version)).detach(7))
+    assert programs.ran == ["drbdsetup detach 7"]
 
 
 def test_secret_is_on_no_command_line(eight: Module, told: list[dict[int, bytes]]) -> None:
@@ -314,17 +402,28 @@ def test_volumes_that_cannot_be_attached_are_tried_once(eight: Module) -> None:
     assert len(programs.ran) == 1
 
 
-def test_device_that_is_open_is_told_from_other_failures(eight: Module) -> None:
+def test_device_that_is_open_is_told_from_other_failures(
+    eight: Module, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     open_one = "0: State change failed: (-12) Device is held open by someone"
+    root = system(tmp_path, version="9.2.16")
     with pytest.raises(InUse):
-        run(eight(Programs("secondary", stderr=open_one)).demote("gantry-d", 0))
+        run(LinuxDrbd(Programs("secondary", stderr=open_one), root=root).demote("gantry-d", 0))
+    other = Programs("secondary", stderr="0: Failure: (127)")
     with pytest.raises(CommandFailed):
-        run(eight(Programs("secondary", stderr="0: Failure: (127)")).demote("gantry-d", 0))
+        run(LinuxDrbd(other, root=root).demote("gantry-d", 0))
+    answers(monkeypatch, [Message(0, line.HELD_OPEN, {})])
+    with pytest.raises(InUse):
+        run(eight(Programs()).demote("gantry-d", 0))
 
 
-def answers(monkeypatch: pytest.MonkeyPatch, *told: list[Message]) -> None:
-    """Have the module say something to what it is asked, one after the other."""
+Asked = list[tuple[int, int, bytes]]  # what, of which device, and the rest
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, *told: list[Message]) -> Asked:
+    """Have the module say something to what it is asked, one after the other; return that."""
     left = list(told)
+    asked: Asked = []
 
     class Scripted(line.Line):
         def __init__(self, _: int) -> None:
@@ -333,10 +432,12 @@ def answers(monkeypatch: pytest.MonkeyPatch, *told: list[Message]) -> None:
         def __exit__(self, *_: object) -> None:
             pass
 
-        def _ask(self, *_: object) -> list[Message]:
+        def _ask(self, command: int, minor: int, parts: bytes, _: int) -> list[Message]:
+            asked.append((command, minor, parts))
             return left.pop(0)
 
     monkeypatch.setattr(netlink, "Line", Scripted)
+    return asked
 
 
 def system(
@@ -383,5 +484,6 @@ def test_what_the_module_is_sent_can_be_read_again() -> None:
     assert dict(unpack_all(dict(unpack_all(named("gantry-d")))[CONTEXT])) == {2: b"gantry-d\0"}
     context = dict(unpack_all(dict(unpack_all(volume("gantry-d")))[CONTEXT]))
     assert context == {1: bytes(4), 2: b"gantry-d\0"}
+    assert dict(unpack_all(dict(unpack_all(ends(link)))[CONTEXT])).keys() == {3, 4}
     assert len(pack_address("192.0.2.1", 1)) == 16
     assert len(pack_address("::1", 1)) == 28
