@@ -74,7 +74,10 @@ class MirrorDevices:
     ) -> None:
         """Have the device look for its peer, and for nobody else."""
         wanted, there = mirror.connection, device.connection if device else None
-        if there is not None and there != wanted:
+        changes = device is not None and device.allows_two != allow_two
+        # Options that change free what 8.4 checks a peer's proof with, which it may just be doing.
+        may_be_checking = device is not None and device.report.link is Link.CONNECTING
+        if there is not None and (there != wanted or (changes and may_be_checking)):
             await self.module.disconnect(there)
             there = None
         if wanted is None:
@@ -84,7 +87,7 @@ class MirrorDevices:
             await self.module.connect(
                 wanted, mirror.secret, mirror.parameters, discard=discard, allow_two=allow_two
             )
-        elif device is not None and device.allows_two != allow_two:
+        elif changes:
             await self.module.allow_two(wanted, allowed=allow_two)
 
     async def promote(self, mirror: Mirror, access: Access) -> None:

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from common.model.disk import DrbdBacking
 from common.names import DiskId
 from common.noderpc.disks import Access, DiskSpec
+from common.noderpc.mirrors import Link
 from noded.storage.lvm.fake import FakeVolumes
 from noded.storage.lvm.volumes import VolumeReport
 from tests.support.fake_pair import FakePair
-from tests.support.pairs import whole
+from tests.support.pairs import begun, whole
 
 
 def count(of: Any, asked: Counter[str], *names: str) -> None:
@@ -48,6 +49,27 @@ def test_an_activation_asks_for_as_much_whatever_the_number_of_devices(others: i
     pair = FakePair()
     pair.run(story(pair))
     assert asked == {"activate": 1, "create": 1, "attach": 1, "connect": 1, "promote": 1}
+
+
+@pytest.mark.parametrize(
+    ("is_away", "expected"),
+    [(False, {"allow_two": 1}), (True, {"disconnect": 1, "connect": 1})],
+)
+def test_options_are_not_changed_while_a_peer_may_be_proving_who_it_is(
+    is_away: bool, expected: dict[str, int]
+) -> None:
+    async def story(pair: FakePair) -> None:
+        await begun(pair)
+        if is_away:
+            await pair.cut()
+            await pair.one.until(lambda r: r.link is Link.CONNECTING, "the loss of its peer")
+        count(pair.one.module, asked, "allow_two", "disconnect", "connect")
+        await pair.one.attach(Access.SHARED)
+
+    asked: Counter[str] = Counter()
+    pair = FakePair()
+    pair.run(story(pair))
+    assert asked == expected
 
 
 @pytest.mark.parametrize("number", [1, 2, 12])
