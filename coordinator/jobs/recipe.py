@@ -116,7 +116,7 @@ async def _back(begun: list[Step], journal: Journal) -> None:
         if step.undo:
             # At once, so that whoever goes on does not undo this again when what came before it
             # is undone, too: it would look for a guest whose disk is gone.
-            await journal.write("undone", step.title)
+            await journal.write("undone", step.title, step.undo_edit)
         else:
             journal.note("undone", step.title)
 

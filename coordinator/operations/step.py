@@ -1,8 +1,9 @@
 """One line of a recipe."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from common.errors import Cancelled, GntError
 from coordinator.state.rows import Update
 from coordinator.state.state import State
 
@@ -16,7 +17,8 @@ class Step:
 
     Actions state a wish rather than a change ("the disk is open", "the disk is closed"), so
     either may run twice, and ``undo`` is harmless when ``do`` never happened or only half
-    happened. Edits become durable together with the journal's word that the step is done.
+    happened. Edits become durable together with the journal's word that the step is done;
+    ``undo_edit``, which tells what ``undo`` has found, with the word that it is undone.
     """
 
     title: str  # shown to the operator, unique in its recipe: "open the disks on beta"
@@ -24,6 +26,7 @@ class Step:
     undo: Action | None = None
     edit: Edit | None = None
     unedit: Edit | None = None
+    undo_edit: Edit | None = None
     point_of_no_return: bool = False  # once done, this and earlier steps stay done
 
 
@@ -37,3 +40,19 @@ def record(
 ) -> Step:
     """Make a step that changes the configuration."""
     return Step(title, edit=edit, unedit=undo, point_of_no_return=point_of_no_return)
+
+
+def saying(step: Step, words: str) -> Step:
+    """Return a step that says what an operator is to do if its action fails."""
+    act_plainly = step.do
+    assert act_plainly
+
+    async def do() -> None:
+        try:
+            await act_plainly()
+        except Cancelled:
+            raise
+        except GntError as error:
+            raise type(error)(f"{error.message} {words}", **error.detail) from error
+
+    return replace(step, do=do)

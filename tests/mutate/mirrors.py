@@ -5,6 +5,7 @@ from tests.mutate.fault import Fault
 CONTRACT = "tests/contract/test_mirrors.py"
 APART, ANEW = "tests/contract/test_mirrors_apart.py", "tests/contract/test_mirrors_anew.py"
 LEFT_OVER = "tests/contract/test_mirrors_left_over.py"
+DRIVER = "tests/unit/noded/storage/test_drbd_driver.py"
 LINUX = "tests/unit/noded/storage/test_drbd_linux.py"
 NINE = "tests/unit/noded/storage/test_drbd_nine.py"
 CONVERSION = "tests/unit/noded/storage/test_drbd_conversion.py"
@@ -15,7 +16,131 @@ SIM = "tests/sim/test_mirrored_failovers.py"
 DISKS = "tests/sim/test_mirrored_disks.py"
 LEFTOVERS = "tests/sim/test_leftovers.py"
 
+ANYWHERE = "tests/sim/test_mirrored_anywhere.py"
+BASES = "tests/sim/test_lost_bases.py"
+LOST = "tests/sim/test_lost_second_nodes.py"
+OPERATIONS = "tests/sim/test_operations.py"
+
+COMMANDS = "tests/unit/noded/storage/test_drbd_commands.py"
+
 MIRRORS = (
+    Fault(
+        "buffers hold one turn", "copies are made at the rate that is set",
+        "noded/storage/drbd/eight/speed.py",
+        "_UNDER_WAY = 2", "_UNDER_WAY = 1",
+        (f"{COMMANDS} half_of_the_buffers",),
+    ),
+    Fault(
+        "unclean metadata tried first", "no program is run to be refused",
+        "noded/storage/drbd/linux.py",
+        "if await self._changes.run(language.is_unclean, meta):", "if False:",
+        (f"{LINUX} would_refuse",),
+    ),
+    Fault(
+        "gone on alone and not noted", "who lacks what is written is noted before",
+        "coordinator/jobs/recipe.py",
+        'write("undone", step.title, step.undo_edit)', 'write("undone", step.title)',
+        (f"{LOST} is_noted",),
+    ),
+    Fault(
+        "both copies noted as behind", "one copy counts",
+        "coordinator/operations/steps/one_copy.py",
+        "            if self._home.uuid not in config.disks[disk.id].behind\n", "",
+        (f"{LOST} behind_itself",),
+    ),
+    Fault(
+        "parted before it is noted", "who lacks what was written is recorded before the parting",
+        "coordinator/operations/steps/mirrors.py",
+        'have all", do=look, edit=note)', 'have all", do=look)',
+        (f"{LOST} behind_itself or just_before",),
+    ),
+    Fault(
+        "failed over to what has missed writes", "a copy that is gone on from has all at the end",
+        "coordinator/operations/instance/anywhere.py",
+        "        if is_behind or report is None or report.own is not CopyState.UP_TO_DATE:",
+        "        if False:",
+        (f"{ANYWHERE} missed_writes",),
+    ),
+    Fault(
+        "cut off, and taken for good", "who wrote says which copy is behind",
+        "coordinator/operations/instance/anywhere.py",
+        "        if is_behind or report is None", "        if report is None",
+        (f"{ANYWHERE} missed_writes",),
+    ),
+    Fault(
+        "stopped for good at a lost base", "nothing is given up before the good copy can be read",
+        "coordinator/operations/instance/anywhere.py",
+        "        await (wait_for_sync if waits else connected)(cluster, guest, base)",
+        "        await wait_for_sync(cluster, guest, base) if waits else None",
+        (BASES,),
+        also=(("hold(cluster, guest, standby(base, target))", "hold(cluster, guest, ())"),),
+    ),
+    Fault(
+        "down though its copy is whole", "what has a copy of its own starts without the base",
+        "coordinator/operations/instance/anywhere.py",
+        "    yield from start_again(cluster, pairing.guest, target, pairing.attach, now)",
+        "    yield start_guest(cluster, pairing.guest, target, pairing.attach, was_running=True)",
+        (BASES,),
+    ),
+    Fault(
+        "nobody told how it starts", "who is left with a stopped guest is told what starts it",
+        "coordinator/operations/step.py",
+        'f"{error.message} {words}"', "error.message",
+        (BASES,),
+    ),
+    Fault(
+        "given up before it is asked for", "a rollback needs both nodes, and asks them first",
+        "coordinator/operations/instance/rollback.py",
+        "            yield let_go(cluster, plan.guest, (plan.node, *plan.copies))\n",
+        "            pass\n",
+        ("tests/sim/test_mirrored_snapshots.py both_nodes",),
+    ),
+    Fault(
+        "cancelled twice, not waited for", "nothing is let go of that a thread works with",
+        "noded/system/threads.py",
+        "        while not future.done():\n            with suppress(asyncio.CancelledError):\n"
+        "                await asyncio.wait([future])\n",
+        "        await asyncio.wait([future])\n",
+        ("tests/unit/noded/system/test_cancelled_threads.py",),
+    ),
+    Fault(
+        "all threads held by metadata", "a disk that hangs holds up nothing else",
+        "noded/storage/drbd/linux.py",
+        "await self._changes.run(language.is_unclean, meta)",
+        "await __import__(\"asyncio\").to_thread(language.is_unclean, meta)",
+        ("tests/unit/noded/storage/test_drbd_held_up.py",),
+    ),
+    Fault(
+        "all threads held by DRBD", "a module that is held up holds up nothing else",
+        "noded/storage/drbd/linux.py",
+        "            await self._changes.run(change)",
+        "            await __import__(\"asyncio\").to_thread(change)",
+        ("tests/unit/noded/storage/test_drbd_held_up.py",),
+    ),
+    Fault(
+        "failed start not looked into", "what a start that fails has written alone is noted",
+        "coordinator/operations/steps/guests.py",
+        "undo_edit=wrote.edit if mirrored(guest) else None", "undo_edit=None",
+        (f"{SIM} start_that_fails",),
+    ),
+    Fault(
+        "diskless device taken for a copy", "a device without volumes is no copy",
+        "coordinator/operations/instance/second_copy.py",
+        "report is not None and report.own is not CopyState.NONE", "report is not None",
+        (f"{SIM} device_is_there",),
+    ),
+    Fault(
+        "silence taken for success", "what DRBD does not say has not happened",
+        "noded/storage/drbd/line.py",
+        "        if not answers:", "        if False:",
+        (LINUX,),
+    ),
+    Fault(
+        "stopped because its copy cannot follow", "a guest that was stopped for a while goes on",
+        "coordinator/operations/steps/one_copy.py",
+        "        if not await _can_do_without(cluster, guest, home):\n", "        if True:\n",
+        (LOST,),
+    ),
     Fault(
         "stopped for a copy that misses writes", "who runs it is asked, and knows first",
         "coordinator/operations/instance/second_copy.py",
@@ -88,6 +213,32 @@ MIRRORS = (
         (ANEW,),
     ),
     Fault(
+        "old volumes left aside", "a replacement that fails has the old volumes back",
+        "coordinator/operations/instance/replacing.py",
+        "        await mirrors.take_back(disks=guest.disks)\n", "",
+        (f"{OPERATIONS} replace and primary",),
+    ),
+    Fault(
+        "taken back and not attached", "a replacement that fails leaves the copies attached",
+        "coordinator/operations/instance/replacing.py",
+        "        await hold(cluster, guest, as_it_was(plan, target))\n\n    return act",
+        "\n    return act",
+        (f"{OPERATIONS} replace and primary",),
+    ),
+    Fault(
+        "taken back though nothing was set aside", "what was not set aside stays attached",
+        "noded/storage/drbd/upkeep.py",
+        "        if not any(aside):\n            return\n", "",
+        (ANEW,),
+    ),
+    Fault(
+        "taken back below a device", "new volumes are let go of before they are deleted",
+        "noded/storage/drbd/upkeep.py",
+        "            await self._module.detach(mirror.minor)\n        pairs",
+        "            pass\n        pairs",
+        (f"{OPERATIONS} replace and primary",),
+    ),
+    Fault(
         "copy in use given up", "what a guest writes is not given up while it writes",
         "noded/storage/drbd/upkeep.py",
         "        if discard and device.report.primary:", "        if False:",
@@ -104,6 +255,12 @@ MIRRORS = (
         "noded/storage/drbd/devices.py",
         "discard=discard, allow_two=allow_two", "discard=discard, allow_two=False",
         (CONTRACT,),
+    ),
+    Fault(
+        "told while it proves", "no option changes while a peer may be proving who it is",
+        "noded/storage/drbd/devices.py",
+        "(changes and may_be_checking)", "False",
+        (DRIVER,),
     ),
     Fault(
         "secret shown", "the secret of a disk is not shown",

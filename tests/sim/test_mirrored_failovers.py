@@ -1,13 +1,16 @@
 """Failing over to the second copy of a disk: with which, without which, and what if it breaks."""
 
 import asyncio
+from dataclasses import dataclass
 
 import pytest
 
-from common.errors import Conflict, NodeFailure
+from common.errors import Conflict, GntError, NodeFailure
 from common.model.job import Status
 from common.names import JobId, NodeName
+from common.rpc.server import Reply, refusal
 from coordinator.operations.instance.failover import FailOverInstance
+from coordinator.operations.instance.reboot import RebootInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.evacuate import EvacuateNode
@@ -18,6 +21,7 @@ from tests.sim.settings import BETA, GAMMA, WEB1, mirrored
 from tests.support.cluster import SimulatedCluster, outcome
 from tests.support.faults import Watching
 from tests.support.image import GROUP
+from tests.support.network import Fault, Trip
 
 
 def test_it_survives_its_primary_node() -> None:
@@ -42,6 +46,17 @@ def test_nobody_looks_at_volumes_while_a_guest_of_a_dead_node_is_waited_for() ->
     tell(story)
 
 
+def test_nobody_looks_at_volumes_while_a_guest_is_stopped_to_be_failed_over() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        asked = Watching(lambda trip: trip.call.name == "disks.find")
+        cluster.network.faults.append(asked)
+        await cluster.run(FailOverInstance(instance_name=WEB1))
+        assert asked.seen == []
+        assert await guests(cluster) == {"beta": {"web1": "running"}}
+
+    tell(story)
+
+
 def test_a_stopped_instance_is_not_failed_over_to_where_its_volumes_are_gone() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await lose(cluster, GAMMA)
@@ -50,6 +65,62 @@ def test_a_stopped_instance_is_not_failed_over_to_where_its_volumes_are_gone() -
             await cluster.run(FailOverInstance(instance_name=WEB1))
 
     tell(story, start=False)
+
+
+def test_a_guest_is_not_stopped_for_a_copy_whose_volumes_are_gone_though_its_device_is_there() -> (
+    None
+):
+    async def story(cluster: SimulatedCluster) -> None:
+        (disk,) = cluster.config.disks_of(cluster.config.instance("web1"))
+        cluster.machines["beta"].drbd.fail_volumes(f"gantry-{disk.uuid}")
+        cluster.machines["beta"].volumes.groups[GROUP].volumes.clear()
+        with pytest.raises(NodeFailure, match="disk 0 is missing there"):
+            await cluster.run(RebootInstance(instance_name=WEB1))
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
+
+    tell(story)
+
+
+@dataclass
+class StartFails(Fault):
+    """A guest is told not to start that has, and has written to one copy alone."""
+
+    cluster: SimulatedCluster
+    node: str
+
+    async def coming(self, trip: Trip, reply: Reply) -> Reply:
+        if (trip.target, trip.call.name) != (self.node, "instances.ensure_running"):
+            return reply
+        self.cluster.cut("gamma", "beta")
+        await self.cluster.settle(5.0)
+        self.cluster.pairs.settle()
+        return refusal(NodeFailure("It does not start."))
+
+
+def test_what_a_start_that_fails_has_written_alone_is_known_when_its_node_is_lost() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        cluster.network.faults.append(StartFails(cluster, "gamma"))
+        job = await cluster.finished(await cluster.submit(StartInstance(instance_name=WEB1)))
+        assert job.status is Status.ERROR
+        assert (await guests(cluster), behind(cluster)) == ({}, ["beta"])
+        await lose(cluster, GAMMA)
+        with pytest.raises(Conflict, match="disk 0 is known to be behind"):
+            await cluster.run(FailOverInstance(instance_name=WEB1))
+
+    tell(story, start=False)
+
+
+def test_what_a_guest_has_written_on_the_target_is_not_given_up_on_the_way_back() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        cluster.network.faults.append(StartFails(cluster, "beta"))
+        job = await cluster.finished(await cluster.submit(FailOverInstance(instance_name=WEB1)))
+        assert job.status is Status.ERROR
+        assert await guests(cluster) == {}
+        assert behind(cluster) == ["gamma"]
+        with pytest.raises(GntError):
+            await cluster.run(StartInstance(instance_name=WEB1))
+
+    tell(story)
 
 
 def test_a_copy_that_was_away_is_not_failed_over_to() -> None:

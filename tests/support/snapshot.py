@@ -32,6 +32,7 @@ class Snapshot:
     sizes: dict[str, Any]
     devices: dict[str, Any]  # of volume groups
     attached: dict[str, Any]
+    without_copy: dict[str, Any]  # mirrored disks that are attached
     taps: dict[str, Any]
     tasks: dict[str, Any]
     copies: dict[str, Any]
@@ -72,6 +73,7 @@ async def take_snapshot(
         sizes={name: machine.local_sizes for name, machine in every} | {"shared": sizes_in(shared)},
         devices={name: machine.physical.told for name, machine in every},
         attached={name: dict(sorted(machine.attached.items())) for name, machine in every},
+        without_copy={name: machine.drbd.without_copy for name, machine in every},
         taps={name: await machine.network.taps() for name, machine in every},
         tasks={name: _tasks(machine) for name, machine in every},
         copies={name: machine.copier.known for name, machine in every},

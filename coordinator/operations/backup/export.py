@@ -46,7 +46,8 @@ from coordinator.operations.steps.checks import (
     may_run,
 )
 from coordinator.operations.steps.copies import copy_all, make_target, side_of
-from coordinator.operations.steps.guests import shut_down_guest, start_guest
+from coordinator.operations.steps.guests import start_again, stop_guest
+from coordinator.operations.steps.patience import in_passing
 from coordinator.operations.steps.script_copies import copy_by_script
 from coordinator.operations.steps.snapshots import delete_snapshot, take_snapshots
 from coordinator.state.config import Config
@@ -165,6 +166,7 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             stops=self.shutdown or not was_running,
             snapshots=snapshots,
             kept=kept,
+            now=cluster.now(),
         )
         if target is None:
             sent = away.disks(
@@ -184,20 +186,21 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
     def recipe(self, cluster: Cluster, plan: ExportPlan) -> Iterator[Step]:
         name = plan.guest.name
         if plan.stops:
-            yield shut_down_guest(
+            yield from stop_guest(
                 cluster,
                 plan.guest,
                 plan.node,
                 plan.detach,
+                plan.now,
                 wait_s=plan.wait_s,
                 was_running=plan.was_running,
             )
-        restart = start_guest(cluster, plan.guest, plan.node, plan.attach, was_running=True)
+        restart = start_again(cluster, plan.guest, plan.node, plan.attach, plan.now)
         if plan.snapshots:
             what = f"snapshots of {name}"
             yield take_snapshots(cluster, what, plan.node, plan.snapshots, freeze=self.freeze)
             if plan.stops:
-                yield restart
+                yield from restart
         if plan.target is None:
             yield from send_disks(cluster, name, plan.sent)
         else:
@@ -212,7 +215,7 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
         if plan.removal:
             yield from take_away(cluster, plan.removal)
         elif plan.was_running and plan.stops and not plan.snapshots:
-            yield restart
+            yield from restart
 
     def result(self, plan: ExportPlan) -> list[bool | list[bool]]:
         return [True, [True for _ in plan.guest.disks]]
@@ -225,9 +228,14 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
 
 def _finish(cluster: Cluster, plan: ExportPlan, target: NodeRef) -> Step:
     name, exports = plan.guest.name, cluster.call(Exports, target)
+
+    async def undo() -> None:
+        absent = partial(exports.ensure_absent, export=name)
+        await in_passing(cluster, target, absent, left=f"The export of {name}")
+
     return Step(
         f"put the export of {name} in its place on {target}",
         do=lambda: exports.finish(export=name, config=plan.description),
-        undo=None if plan.replaces else lambda: exports.ensure_absent(export=name),
+        undo=None if plan.replaces else undo,
         point_of_no_return=True,
     )

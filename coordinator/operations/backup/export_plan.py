@@ -24,6 +24,7 @@ class ExportPlan(Order, kw_only=True):
     replaces: bool  # an export of before, which is gone when this one is there
     removal: RemovePlan | None
     wait_s: float
+    now: float
     stops: bool = True  # the guest, for the time of the copies, or until there are snapshots
     snapshots: tuple[SnapshotSpec, ...] = ()  # that are copied while the guest goes on
     kept: PlannedInstance | None = None  # the instance, with what these take

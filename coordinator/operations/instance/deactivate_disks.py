@@ -1,6 +1,5 @@
 """Detach the disks of an instance that does not run."""
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -24,7 +23,7 @@ from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import find_guest, may_run
 from coordinator.operations.steps.disks import hold, homes
 from coordinator.operations.steps.edits import set_disks_active
-from coordinator.operations.steps.mirrors import part_copies
+from coordinator.operations.steps.mirrors import see_copies
 from coordinator.state.config import Config
 
 
@@ -78,12 +77,13 @@ class DeactivateDisks(Operation[None, DeactivatePlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: DeactivatePlan) -> Iterator[Step]:
         guest, detach = plan.guest, plan.detach
-        if mirrored(guest):  # which copies lack something is noted when they part
-            step = part_copies(cluster, guest, plan.node, detach.do, plan.now)
-        else:
-            title = f"detach the disks of {guest.name}"
-            step = act(title, lambda: hold(cluster, guest, detach.do))
-        yield dataclasses.replace(step, undo=lambda: hold(cluster, guest, detach.undo))
+        if mirrored(guest):
+            yield see_copies(cluster, guest, plan.node, plan.now)
+        yield act(
+            f"detach the disks of {guest.name}",
+            lambda: hold(cluster, guest, detach.do),
+            undo=lambda: hold(cluster, guest, detach.undo),
+        )
         if plan.were_active:
             yield record(
                 "record that they are not attached",

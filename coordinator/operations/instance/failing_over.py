@@ -15,7 +15,8 @@ from coordinator.operations.step import Edit, Step, act, record
 from coordinator.operations.steps.disks import detach_elsewhere
 from coordinator.operations.steps.edits import note_copies, set_primary
 from coordinator.operations.steps.guests import shut_down_guest, start_guest
-from coordinator.operations.steps.mirrors import fall_behind, take_back
+from coordinator.operations.steps.mirrors import fall_behind
+from coordinator.operations.steps.one_copy import take_back
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 
@@ -102,11 +103,13 @@ def _noted(step: Step, begun: list[Step]) -> Step:
 
 def _back_on_source(plan: FailoverPlan) -> Edit:
     """Record that it stays where it was, which may have to go on without the target."""
-    disks = tuple(disk.id for disk in mirrored(plan.guest)) if plan.was_running else ()
-    lagging = note_copies(disks, plan.now, behind=(plan.target.uuid,))
+    disks = mirrored(plan.guest) if plan.was_running else ()
     primary = set_primary(plan.instance, plan.source.uuid, plan.now)
 
     def edit(state: State) -> list[Put]:
+        noted = state.config.disks
+        good = tuple(d.id for d in disks if plan.source.uuid not in noted[d.id].behind)
+        lagging = note_copies(good, plan.now, behind=(plan.target.uuid,))
         return [*primary(state), *lagging(state)]
 
     return edit

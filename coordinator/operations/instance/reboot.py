@@ -33,7 +33,13 @@ from coordinator.operations.steps.checks import (
     may_run,
 )
 from coordinator.operations.steps.disks import detach_elsewhere
-from coordinator.operations.steps.guests import mark, settle, shut_down_guest, start_guest
+from coordinator.operations.steps.guests import (
+    mark,
+    settle,
+    shut_down_guest,
+    start_again,
+    start_guest,
+)
 from coordinator.operations.steps.mirrors import fall_behind
 from coordinator.state.config import Config
 
@@ -153,4 +159,7 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
         yield from detach_elsewhere(cluster, plan.guest, plan.others)
         yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
         yield from fall_behind(plan.guest, plan.lost, plan.now)
-        yield start_guest(cluster, plan.guest, plan.node, plan.attach)
+        if plan.was_running:
+            yield from start_again(cluster, plan.guest, plan.node, plan.attach, plan.now)
+        else:
+            yield start_guest(cluster, plan.guest, plan.node, plan.attach)

@@ -26,7 +26,7 @@ from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
 from coordinator.operations.steps.disks import delete_disk, hold, homes
 from coordinator.operations.steps.edits import set_admin_state
-from coordinator.operations.steps.guests import shut_down, shut_down_guest
+from coordinator.operations.steps.guests import shut_down, stop_guest
 from coordinator.operations.steps.snapshots import delete_snapshot
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete, Put
@@ -124,11 +124,12 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
             title = f"detach the disks of {plan.guest.name}"
             yield _tolerant(cluster, act(title, lambda: hold(cluster, plan.guest, plan.detach.do)))
         else:
-            yield shut_down_guest(
+            yield from stop_guest(
                 cluster,
                 plan.guest,
                 node,
                 plan.detach,
+                plan.now,
                 wait_s=plan.wait_s,
                 was_running=plan.was_running,
             )

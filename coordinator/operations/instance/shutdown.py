@@ -11,7 +11,6 @@ from common.names import InstanceId, NodeId
 from common.noderpc.instances import GuestReport, GuestSpec
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
-from coordinator.disks.mirrors import mirrored
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -24,8 +23,7 @@ from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
 from coordinator.operations.steps.disks import homes
 from coordinator.operations.steps.edits import set_admin_state
-from coordinator.operations.steps.guests import end_elsewhere, mark, settle, shut_down_guest
-from coordinator.operations.steps.mirrors import part_copies
+from coordinator.operations.steps.guests import end_elsewhere, mark, settle, stop_guest
 from coordinator.state.config import Config
 
 
@@ -105,19 +103,15 @@ class ShutDownInstance(Operation[None, StopPlan], kw_only=True):
             yield from _mark_down(plan)
         yield from end_elsewhere(cluster, plan.guest, plan.others)
         if plan.node:
-            # What two nodes have is looked at between the guest's end and the parting.
-            parts = bool(mirrored(plan.guest))
-            detach = Handover(undo=plan.detach.undo) if parts else plan.detach
-            yield shut_down_guest(
+            yield from stop_guest(
                 cluster,
                 plan.guest,
                 plan.node,
-                detach,
+                plan.detach,
+                plan.now,
                 wait_s=plan.wait_s,
                 was_running=plan.was_running,
             )
-            if parts:
-                yield part_copies(cluster, plan.guest, plan.node, plan.detach.do, plan.now)
             yield from settle(plan.instance, plan.guest.name, plan.maybe_on, plan.now)
 
 

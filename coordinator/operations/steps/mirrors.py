@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from common.errors import Unreachable
 from common.model.node import NodeRef
 from common.names import DiskId, NodeId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestSpec
-from common.noderpc.mirrors import CopyState, MirrorReport, Mirrors, Parted
-from coordinator.disks.holding import Hold, alone, none, standby
+from common.noderpc.mirrors import CopyState, MirrorReport, Mirrors
+from coordinator.disks.holding import Hold, none, standby
 from coordinator.disks.mirrors import are_whole, is_linked, is_whole, mirrored
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act, record
@@ -110,32 +109,35 @@ def let_go(cluster: Cluster, guest: GuestSpec, nodes: tuple[NodeRef, ...]) -> St
     )
 
 
-def part_copies(
-    cluster: Cluster, guest: GuestSpec, home: NodeRef, holds: tuple[Hold, ...], now: float
+def see_copies(
+    cluster: Cluster, guest: GuestSpec, home: NodeRef, now: float, *, apart: bool = False
 ) -> Step:
-    """Detach the disks of a guest that has ended on ``home``, noting which copies lack something.
+    """Note which copies lack something of what a guest has written that has ended on ``home``.
 
-    With nobody writing any more, what the two nodes say of each other now is true until they are
-    attached again, whatever becomes of one of them.
+    With nobody writing any more, what ``home`` says now of both is true until they are attached
+    again, whatever becomes of one of them. So it is recorded before anybody lets go of the disks:
+    a copy that is attached anew does not know any more what it lacks.
+
+    If only what was written ``apart`` counts, as by a guest that may not have been started at all,
+    two nodes that do not reach each other are no sign of it.
     """
     disks = mirrored(guest)
     lagging: list[tuple[DiskId, tuple[NodeId, ...]]] = []
 
-    async def part() -> None:
+    async def look() -> None:
         reports = await cluster.call(Mirrors, home).status(disks=disks)
         pairs = zip(disks, reports, strict=True)
         lagging[:] = [
             (disk.id, _who_lacks(disk, report, home))
             for disk, report in pairs
-            if report and not is_whole(report)
+            if report and not is_whole(report) and (report.has_written_apart or not apart)
         ]
-        await hold(cluster, guest, holds)
 
     def note(state: State) -> Iterable[Update]:
         noted = (note_copies((disk,), now, behind=nodes)(state) for disk, nodes in lagging)
         return [update for updates in noted for update in updates]
 
-    return Step(f"detach the disks of {guest.name}", do=part, edit=note)
+    return Step(f"see which copies of {guest.name} have all", do=look, edit=note)
 
 
 def _who_lacks(disk: DiskSpec, report: MirrorReport, home: NodeRef) -> tuple[NodeId, ...]:
@@ -146,39 +148,6 @@ def _who_lacks(disk: DiskSpec, report: MirrorReport, home: NodeRef) -> tuple[Nod
     if report.own is not CopyState.UP_TO_DATE:
         return (home.uuid,)
     return tuple(end.node for end in disk.ends if end.node != home.uuid)
-
-
-async def take_back(
-    cluster: Cluster,
-    guest: GuestSpec,
-    home: NodeRef,
-    holds: tuple[Hold, ...],
-    other: NodeRef,
-    *,
-    is_untouched: bool,
-) -> None:
-    """Have ``home`` hold the disks again of a guest that was to start on the other node.
-
-    If the two do not reach each other, it goes on alone: provided that it is noted that the other
-    copy is behind, and that this one lacks nothing that was written there meanwhile. If the other
-    node ``is_untouched``, as it was not asked to start the guest, it need not be asked.
-
-    Raises:
-        Parted: it may lack something.
-        Unreachable: the other node cannot say.
-    """
-    try:
-        await hold(cluster, guest, holds)
-    except (Parted, Unreachable):
-        disks = mirrored(guest)
-        noted = (cluster.config.disks[disk.id].behind for disk in disks)
-        if not disks or not all(other.uuid in behind for behind in noted):
-            raise
-        if not is_untouched:
-            reports = await cluster.call(Mirrors, other).status(disks=disks)
-            if any(report is None or report.has_written_apart for report in reports):
-                raise
-        await hold(cluster, guest, alone(home))
 
 
 def meet(

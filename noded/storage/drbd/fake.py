@@ -264,6 +264,12 @@ class FakeDrbd(DrbdModule):
             DiskId(end.resource.removeprefix(OURS)): access_of(end) for end in self._ends.values()
         }
 
+    @property
+    def without_copy(self) -> list[DiskId]:
+        """Return the disks that are set up here and have no volumes, sorted."""
+        ends = (end for end in self._ends.values() if end.copy is None)
+        return sorted(DiskId(end.resource.removeprefix(OURS)) for end in ends)
+
     def lose_power(self) -> None:
         """Lose all devices; the copies stay, and those in use are as a crash left them."""
         self._pairs.settle()

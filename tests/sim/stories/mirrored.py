@@ -1,5 +1,7 @@
 """Stories of instances whose disks are on two nodes."""
 
+from common.names import MiB
+from coordinator.operations.backup.export import ExportInstance
 from coordinator.operations.cluster.verify_disks import VerifyDisks
 from coordinator.operations.group.verify_disks import VerifyDisksOfGroup
 from coordinator.operations.instance.discard_copy import DiscardCopy
@@ -77,6 +79,10 @@ STORIES = {
         StartInstance(instance_name=WEB1), web1_mirrored_without(BETA, start=False),
         uncertain=NOTED, successor="",
     ),
+    "export mirrored, stopped for all the time": Story(
+        ExportInstance(instance_name=WEB1, target_node="alpha", room=MiB(1 << 30)),
+        web1_mirrored(), again=StartInstance(instance_name=WEB1), uncertain=NOTED,
+    ),
     "fail over mirrored from a dead node": Story(
         FailOverInstance(instance_name=WEB1), web1_mirrored_without(GAMMA), uncertain=NOTED
     ),
@@ -127,7 +133,14 @@ _IN_DETAIL = {
     ),
     "start mirrored": Story(StartInstance(instance_name=WEB1), web1_mirrored(start=False)),
     "shut down mirrored": Story(ShutDownInstance(instance_name=WEB1), web1_mirrored()),
-    "reboot mirrored": Story(RebootInstance(instance_name=WEB1), web1_mirrored()),
+    "reboot mirrored": Story(
+        RebootInstance(instance_name=WEB1), web1_mirrored(), uncertain=NOTED
+    ),
+    "export mirrored": Story(
+        ExportInstance(instance_name=WEB1, target_node="alpha"), web1_mirrored(),
+        again=ExportInstance(instance_name=WEB1, target_node="alpha"),
+        uncertain=NOTED | {"disks gamma", "contents gamma"},
+    ),
     "fail over what is mirrored and down": Story(
         FailOverInstance(instance_name=WEB1), web1_mirrored(start=False)
     ),

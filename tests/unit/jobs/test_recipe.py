@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
@@ -124,6 +124,21 @@ def test_an_edit_that_is_refused_is_not_unedited() -> None:
         simulate(run([world.act("a"), world.edit("b", fails=True)], journal))
     assert world.there == set()
     assert not journal.has("unedited", "b")
+
+
+def test_what_an_undo_has_found_is_recorded_with_the_word_that_it_is_undone() -> None:
+    world, journal = World(), MemoryJournal()
+    found: list[str] = []
+
+    def note(_: State) -> Iterator[object]:
+        found.extend(world.done)
+        assert not journal.has("undone", "b")
+        return iter(())
+
+    looking = replace(world.act("b", fails=True), undo_edit=note)  # type: ignore[arg-type]
+    with pytest.raises(NodeFailure):
+        simulate(run([world.act("a"), looking], journal))
+    assert found == ["a", "b", "not b"]
 
 
 def test_what_is_before_the_point_of_no_return_stays() -> None:
