@@ -71,6 +71,18 @@ MOVES = (
         ("tests/sim/test_mirrored_anywhere.py",),
     ),
     Fault(
+        "start not postponed", "who waits for a copy has nothing given up before it is there",
+        "coordinator/operations/instance/failing_over.py",
+        "start_there_in_sync if waits else start_there", "start_there",
+        ("tests/sim/test_postponed_starts.py",),
+    ),
+    Fault(
+        "not back without the base", "a guest goes on where it was though the other copy fails",
+        "coordinator/operations/instance/failing_over.py",
+        "take_back=None if pairing else back", "take_back=back",
+        ("tests/sim/test_postponed_starts.py",),
+    ),
+    Fault(
         "remnant told to go on", "what has left never runs again, whatever noded had it do before",
         "noded/hypervisor/kvm/standstill.py",
         "            case GuestState.RUNNING | GuestState.PAUSED:\n"

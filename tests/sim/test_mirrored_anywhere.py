@@ -1,5 +1,7 @@
 """Instances whose disks are on two nodes go to any other, and their second copy follows."""
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
 from common.errors import Conflict
@@ -13,6 +15,7 @@ from coordinator.operations.instance.startup import StartInstance
 from tests.sim.mirrored_pair import attached, behind, bring_back, guests, homes, lose, tell
 from tests.sim.settings import BETA, GAMMA, WEB1
 from tests.support.cluster import SimulatedCluster, outcome
+from tests.support.faults import Gate
 
 
 def test_it_migrates_to_any_node_and_its_copy_follows() -> None:
@@ -117,5 +120,40 @@ def test_it_is_not_failed_over_to_any_node_from_a_copy_that_is_not_proven() -> N
         with pytest.raises(Conflict, match="may lack what was written last"):
             await cluster.run(FailOverInstance(instance_name=WEB1, target_node="alpha"))
         assert cluster.machines["alpha"].local_disks == []
+
+    tell(story)
+
+
+async def lose_and_boot(cluster: SimulatedCluster) -> None:
+    await cluster.lose_power("beta")
+    await cluster.settle(5.0)
+    cluster.pairs.settle()  # the guest has written to one copy
+    await cluster.machines["beta"].boot()
+
+
+async def cut(cluster: SimulatedCluster) -> None:
+    """Have a copy that takes itself for good, since it was in standby all the time."""
+    cluster.cut("gamma", "beta")
+    await cluster.settle(5.0)
+    cluster.pairs.settle()
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("disturb", [lose_and_boot, cut])
+def test_it_is_not_failed_over_to_any_node_from_a_copy_that_has_missed_writes_meanwhile(
+    disturb: Callable[[SimulatedCluster], Awaitable[None]], waits: bool
+) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        stopping = Gate(lambda trip: trip.call.name == "instances.begin_shutdown")
+        cluster.network.faults.append(stopping)
+        job = await cluster.submit(
+            FailOverInstance(instance_name=WEB1, target_node="alpha", wait_for_sync=waits)
+        )
+        await stopping.until_held()
+        await disturb(cluster)
+        stopping.opened.set()
+        assert (await cluster.finished(job)).status is Status.ERROR
+        assert (homes(cluster), behind(cluster)) == (["gamma", "beta"], ["beta"])
+        assert await guests(cluster) == {"gamma": {"web1": "running"}}
 
     tell(story)

@@ -10,11 +10,18 @@ from common.noderpc.instances import GuestSpec, Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.mirrors import mirrored
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.instance.anywhere import Pairing, prepare_target, start_there
-from coordinator.operations.step import Edit, Step, act, record
+from coordinator.operations.instance.anywhere import (
+    Pairing,
+    meet,
+    part,
+    prepare_target,
+    start_there,
+    start_there_in_sync,
+)
+from coordinator.operations.step import Edit, Step, act, record, saying
 from coordinator.operations.steps.disks import detach_elsewhere
 from coordinator.operations.steps.edits import note_copies, set_primary
-from coordinator.operations.steps.guests import shut_down_guest, start_guest
+from coordinator.operations.steps.guests import start_guest, stop_guest
 from coordinator.operations.steps.mirrors import fall_behind
 from coordinator.operations.steps.one_copy import take_back
 from coordinator.state.rows import Put
@@ -40,30 +47,40 @@ class FailoverPlan(Order, kw_only=True):
     now: float
 
 
-def fail_over(cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
-    """Have it end where it was and start where it is going to be; undone, it runs where it was."""
-    if plan.pairing:
-        yield from prepare_target(cluster, plan.pairing, plan.target)
+def fail_over(cluster: Cluster, plan: FailoverPlan, *, waits: bool = False) -> Iterator[Step]:
+    """Have it end where it was and start where it is going to be; undone, it runs where it was.
+
+    One that ``waits`` does not start on the target before that has a copy of its own.
+    """
+    pairing = plan.pairing
+    if pairing:
+        yield from prepare_target(cluster, pairing, plan.target)
     stopped: list[Step] = []  # by this coordinator, not by one before it
     started: list[Step] = []  # likewise
+
+    async def back() -> None:
+        await take_back(
+            cluster,
+            plan.guest,
+            plan.source,
+            plan.detach.undo,
+            plan.target,
+            is_untouched=bool(stopped) and not started,
+        )
+
     if not plan.source_offline:
-        stop = shut_down_guest(
+        stop, *let_go = stop_guest(
             cluster,
             plan.guest,
             plan.source,
             plan.detach,
+            plan.now,
             wait_s=plan.wait_s,
             was_running=plan.was_running,
-            take_back=lambda: take_back(
-                cluster,
-                plan.guest,
-                plan.source,
-                plan.detach.undo,
-                plan.target,
-                is_untouched=bool(stopped) and not started,
-            ),
+            take_back=None if pairing else back,
         )
         yield _noted(stop, stopped)
+        yield from let_go
     yield from detach_elsewhere(cluster, plan.guest, plan.others)
     instances = cluster.call(Instances, plan.target)
     clear = act(
@@ -73,9 +90,15 @@ def fail_over(cluster: Cluster, plan: FailoverPlan) -> Iterator[Step]:
             instance=plan.guest.id
         ),
     )
-    if plan.pairing:
+    if pairing:
         yield clear
-        yield from start_there(cluster, plan.pairing, plan.target, plan.guest, plan.now)
+        for step in (
+            *part(cluster, pairing, plan.guest),
+            meet(cluster, pairing, plan.target, plan.guest, waits=waits),
+        ):
+            yield step if plan.was_running else saying(step, _how_to_go_on(plan, pairing))
+        follow = start_there_in_sync if waits else start_there
+        yield from follow(cluster, pairing, plan.target, plan.guest, plan.now)
         return
     # First of all: if the target dies from here on, it is noted that its copy is behind.
     yield record(
@@ -99,6 +122,15 @@ def _noted(step: Step, begun: list[Step]) -> Step:
         await step.do()
 
     return dataclasses.replace(step, do=do)
+
+
+def _how_to_go_on(plan: FailoverPlan, pairing: Pairing) -> str:
+    name, again = plan.guest.name, f"gnt-instance failover -n {plan.target} {plan.guest.name}"
+    return (
+        f"{name} stays down: with {pairing.base} there, “{again}” starts it, unless that node has "
+        f"lost its power: then bring {plan.source} back, too, or take what {pairing.base} has, "
+        f"which may not be all, with “gnt-instance failover --ignore-consistency {name}”."
+    )
 
 
 def _back_on_source(plan: FailoverPlan) -> Edit:

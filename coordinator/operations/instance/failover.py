@@ -1,7 +1,7 @@
 """Move an instance by stopping it here and starting it there."""
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from common.errors import Conflict, Unreachable
 from common.messages import Order
@@ -35,6 +35,7 @@ from coordinator.operations.instance.second_copy import check_target_good, find_
 from coordinator.operations.instance.transfer import MigratePlan
 from coordinator.operations.instance.whereabouts import check_settled, others
 from coordinator.operations.locking import wanted
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
@@ -72,6 +73,14 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
     shutdown_timeout: ShutdownTimeout = 120
     ignore_consistency: IgnoreConsistency = False
     cleanup: CleanupOption = False
+    wait_for_sync: Annotated[
+        bool,
+        option(
+            "--wait-for-sync",
+            help="on a node without a copy of its disks, start it when it has one",
+            syntax=Syntax.FLAG,
+        ),
+    ] = False
 
     def locks(self, config: Config, place: Place | None) -> Wanted:
         instance = config.instance(self.instance_name)
@@ -213,7 +222,7 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
         if plan.reserved:
             yield from move_reserved(plan.reserved)
         if plan.move:
-            yield from fail_over(cluster, plan.move)
+            yield from fail_over(cluster, plan.move, waits=self.wait_for_sync)
 
 
 def _detach(

@@ -90,6 +90,11 @@ STORIES = {
         FailOverInstance(instance_name=WEB1, target_node="alpha"), web1_mirrored(),
         uncertain=NOTED | {"disks gamma"}, again=StartInstance(instance_name=WEB1),
     ),
+    "fail over to any node in sync": Story(
+        FailOverInstance(instance_name=WEB1, target_node="alpha", wait_for_sync=True),
+        web1_mirrored(),
+        uncertain=NOTED | {"disks gamma"}, again=StartInstance(instance_name=WEB1),
+    ),
     "migrate mirrored": Story(
         MigrateInstance(instance_name=WEB1), web1_mirrored(),
         again=MigrateInstance(instance_name=WEB1, cleanup=True),
