@@ -64,6 +64,15 @@ def test_volumes_of_a_removed_instance_are_found_and_deleted_on_request() -> Non
     tell(story)
 
 
+def test_a_removal_without_the_primary_node_leaves_nothing_on_the_other_one() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.lose_power("gamma")
+        await cluster.run(RemoveInstance(instance_name=WEB1, ignore_failures=True))
+        assert names(cluster) == ["web2"]
+
+    tell(story)
+
+
 def test_old_copies_of_what_is_kept_elsewhere_now_are_deleted() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await without_beta(cluster, ReplaceDisks(instance_name=WEB1, remote_node="alpha"))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from common.errors import Conflict
+from common.errors import Conflict, Unreachable
 from common.model.disk import DrbdBacking
 from coordinator.operations.base import Operation
 from coordinator.operations.cluster.verify_group import VerifyGroup
@@ -16,7 +16,7 @@ from coordinator.operations.instance.recreate_disks import RecreateDisks
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.node.remove import RemoveNode
 from noded.storage.drbd.module import ModuleState
-from tests.sim.mirrored_pair import attached, homes, tell
+from tests.sim.mirrored_pair import attached, guests, homes, tell
 from tests.sim.settings import BETA, WEB1, disk, mirrored
 from tests.sim.stories.disks import without_mirrored_disks
 from tests.support.clock import simulate
@@ -128,6 +128,20 @@ def test_both_copies_are_deleted_with_it() -> None:
         await cluster.run(RemoveInstance(instance_name=WEB1))
         assert [machine.local_disks for machine in cluster.machines.values()] == [[], [], []]
         assert attached(cluster) == {}
+
+    tell(story)
+
+
+def test_nothing_is_deleted_while_one_of_its_nodes_does_not_answer() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.lose_power("beta")
+        before = cluster.machines["gamma"].local_disks
+        with pytest.raises(Unreachable, match="beta"):
+            await cluster.run(RemoveInstance(instance_name=WEB1))
+        assert before == cluster.machines["gamma"].local_disks != []
+        assert (await guests(cluster))["gamma"] == {"web1": "running"}
+        await cluster.run(RemoveInstance(instance_name=WEB1, ignore_failures=True))
+        assert cluster.machines["gamma"].local_disks == []
 
     tell(story)
 

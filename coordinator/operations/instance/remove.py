@@ -10,7 +10,7 @@ from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import NodeRef
 from common.noderpc.instances import GuestSpec
-from coordinator.disks.holding import Handover
+from coordinator.disks.holding import Handover, Hold
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
 from coordinator.operating_systems.parameters import forget_instance
@@ -75,8 +75,8 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
         if self.if_expired:
             _check_expired(instance, cluster.now())
         node = config.nodes[instance.primary_node]
-        was_running = False if instance.forthcoming else await self._may_run(cluster, instance)
         at = homes(config, instance, node.ref)
+        was_running = not instance.forthcoming and await self._may_run(cluster, instance, at)
         for away in (config.nodes[uuid] for uuid in config.secondary_nodes(instance)):
             if away.offline and not instance.forthcoming:
                 cluster.log(
@@ -96,13 +96,18 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
             now=cluster.now(),
         )
 
-    async def _may_run(self, cluster: Cluster, instance: Instance) -> bool:
-        node = cluster.config.nodes[instance.primary_node]
+    async def _may_run(
+        self, cluster: Cluster, instance: Instance, homes: tuple[NodeRef, ...]
+    ) -> bool:
+        """Tell whether it runs; all that have disks of it have to answer before any is deleted."""
+        home, *others = (cluster.config.nodes[each.uuid] for each in homes)
         if not self.ignore_failures:
             check_settled(cluster, instance)
-            check_online(node)
+            check_online(home)
+            for other in others:
+                await find_guest(cluster, instance, other)
         try:
-            return may_run(await find_guest(cluster, instance, node))
+            return may_run(await find_guest(cluster, instance, home))
         except GntError:
             if not self.ignore_failures:
                 raise
@@ -121,8 +126,8 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
             title = f"shut down {plan.guest.name} on {node}"
             stop = act(title, lambda: shut_down(cluster, plan.guest.id, node, plan.wait_s))
             yield _tolerant(cluster, stop)
-            title = f"detach the disks of {plan.guest.name}"
-            yield _tolerant(cluster, act(title, lambda: hold(cluster, plan.guest, plan.detach.do)))
+            for each in plan.detach.do:  # what one node does not do, the others do
+                yield _tolerant(cluster, _let_go(cluster, plan, each))
         else:
             yield from stop_guest(
                 cluster,
@@ -166,6 +171,11 @@ def _clear_away(cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
                     yield delete_snapshot(cluster, index, each.name, kept, home)
         for home in plan.homes:
             yield delete_disk(cluster, index, disk, home)
+
+
+def _let_go(cluster: Cluster, plan: RemovePlan, of_node: Hold) -> Step:
+    title = f"detach the disks of {plan.guest.name} on {of_node.node}"
+    return act(title, lambda: hold(cluster, plan.guest, (of_node,)))
 
 
 def _tolerant(cluster: Cluster, step: Step) -> Step:
