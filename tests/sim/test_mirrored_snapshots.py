@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from common.errors import Conflict, InvalidRequest
+from common.model.job import Status
 from common.names import NodeName
 from coordinator.operations.base import Operation
 from coordinator.operations.cluster.verify_group import VerifyGroup
@@ -144,6 +145,22 @@ def test_going_back_needs_the_other_node() -> None:
         with pytest.raises(Conflict, match="beta is marked offline"):
             await cluster.run(ROLL_BACK)
         assert contents(cluster, "gamma") == ["first", "second"]
+
+    tell(story)
+
+
+def test_going_back_gives_nothing_up_before_both_nodes_have_answered() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(STOP)
+        cluster.network.isolate("beta")
+        job = await cluster.finished(await cluster.submit(ROLL_BACK))
+        assert job.status is Status.ERROR
+        assert not any("give up" in entry.message for entry in job.ops[0].log)
+        assert (contents(cluster, "gamma"), behind(cluster)) == (["first", "second"], [])
+        cluster.heal()
+        await cluster.settle(30.0)
+        await cluster.run(ROLL_BACK)
+        assert contents(cluster, "beta") == ["first"]
 
     tell(story)
 

@@ -28,7 +28,7 @@ from coordinator.operations.steps.checks import (
     may_run,
 )
 from coordinator.operations.steps.finishing import until_finished
-from coordinator.operations.steps.mirrors import copy_anew, give_up_copies
+from coordinator.operations.steps.mirrors import copy_anew, give_up_copies, let_go
 from coordinator.operations.steps.snapshots import check_no_snapshots
 from coordinator.state.config import Config
 
@@ -118,9 +118,12 @@ class RollBack(Operation[None, RollbackPlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: RollbackPlan) -> Iterator[Step]:
         name = plan.instance.name
+        if plan.guest and plan.copies:
+            # All nodes that are needed have to answer before there is no way back.
+            yield let_go(cluster, plan.guest, (plan.node, *plan.copies))
         yield Step(f"give up what is on the disks of {name}", point_of_no_return=True)
         if plan.guest and plan.copies:
-            yield from give_up_copies(cluster, plan.guest, plan.node, plan.copies, plan.now)
+            yield from give_up_copies(cluster, plan.guest, plan.copies, plan.now)
         for index, snapshot in enumerate(plan.snapshots):
             yield _roll_back(cluster, index, self.name, snapshot, plan.node)
         if plan.guest and plan.copies and self.wait_for_sync:

@@ -64,19 +64,18 @@ def join_copies(cluster: Cluster, guest: GuestSpec, nodes: tuple[NodeRef, ...]) 
 
 
 def give_up_copies(
-    cluster: Cluster, guest: GuestSpec, home: NodeRef, others: tuple[NodeRef, ...], now: float
+    cluster: Cluster, guest: GuestSpec, nodes: tuple[NodeRef, ...], now: float
 ) -> Iterator[Step]:
-    """Have the copies of ``home`` be the only ones; those of other nodes are copied anew.
+    """Have copies that nobody has attached count no more; they are copied anew.
 
-    Nobody has them attached from then on, so ``home`` may change what is below its own: two copies
-    that were equal when they parted are taken for equal when they meet.
+    What is below the copy that is left may be changed from then on: two copies that were equal when
+    they parted are taken for equal when they meet.
     """
-    yield let_go(cluster, guest, (home, *others))
-    yield from fall_behind(guest, others, now)
+    yield from fall_behind(guest, nodes, now)
     disks = mirrored(guest)
-    for other in others:
-        ask = partial(cluster.call(Mirrors, other).give_up, disks=disks)
-        yield act(f"give up the copies of {guest.name} on {other}", ask)
+    for node in nodes:
+        ask = partial(cluster.call(Mirrors, node).give_up, disks=disks)
+        yield act(f"give up the copies of {guest.name} on {node}", ask)
 
 
 def copy_anew(
