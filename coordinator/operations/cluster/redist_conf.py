@@ -55,11 +55,14 @@ class RedistConf(Operation[None, RedistPlan], kw_only=True):
 
 
 async def _publish(cluster: Cluster, plan: RedistPlan) -> None:
-    files = ssconf_files(cluster.config)
-    told = await cluster.each(
-        {n.name: cluster.call(Files, n).publish(files=files) for n in plan.nodes}
-    )
-    log_failures(cluster, told, "what it knows of the cluster")
+    files: dict[str, str] = {}
+    # What changed meanwhile was told to nodes, too, and perhaps before this.
+    while (newest := ssconf_files(cluster.config)) != files:
+        files = newest
+        told = await cluster.each(
+            {n.name: cluster.call(Files, n).publish(files=files) for n in plan.nodes}
+        )
+        log_failures(cluster, told, "what it knows of the cluster")
 
 
 def _copy(cluster: Cluster, plan: RedistPlan, path: str) -> Step:
