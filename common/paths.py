@@ -60,6 +60,11 @@ class Paths:
         return self.state / "roster.json"
 
     @property
+    def revoked_keys(self) -> Path:
+        """Keys of certificates that open nothing any more, one a line, the latest last."""
+        return self.state / "revoked-keys"
+
+    @property
     def identity(self) -> Path:
         """Key, certificate and authority of this node."""
         return self.state / "identity"

@@ -2,15 +2,11 @@
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from common.model.entity import Entity
 from common.model.policy import InstancePolicy
 from common.model.stored import Part
 from common.model.template import ENABLED_AT_FIRST
 from common.names import ClusterId, ClusterName, JobId, KeyId, NodeId
-
-MOST_REVOKED = 10_000  # keys that are kept: they fit into one call, with all else in it
 
 
 class Override(Part, kw_only=True, omit_defaults=True):
@@ -65,10 +61,4 @@ class Cluster(Entity, kw_only=True):
     confd_everywhere: bool = False  # else on master candidates
     ganeti_paths: bool = False  # nodes have links where Ganeti's programs look
     overrides: tuple[Override, ...] = ()
-    revoked_keys: tuple[KeyId, ...] = ()  # that open nothing any more, the latest last
-
-    def revoking(self, *keys: KeyId) -> "Cluster":
-        """Return the cluster as it is when a certificate's key opens nothing any more."""
-        out = tuple(key for key in keys if key)
-        others = tuple(each for each in self.revoked_keys if each not in out)
-        return replace(self, revoked_keys=(*others, *out)[-MOST_REVOKED:]) if out else self
+    revoked_keys: tuple[KeyId, ...] = ()  # of an older version, until one more is revoked

@@ -17,7 +17,7 @@ from common.noderpc.mirrors import MirrorDevice
 from common.noderpc.network import TapReport
 from common.noderpc.operating_systems import DefinitionReport
 from common.noderpc.providers import ProviderReport
-from common.noderpc.roster import Roster
+from common.noderpc.roster import HeldRoster
 from coordinator.disks.diagnosis import Told
 from coordinator.state.config import Config
 
@@ -52,7 +52,7 @@ class NodeReport(NamedTuple):
     bad_disks: Mapping[DiskId, str]  # what is wrong within what they are kept in
     ssconf: Mapping[str, FileReport]
     ballot: Ballot
-    roster: Roster
+    roster: HeldRoster
     links: Mapping[str, bool]
     mirrors: Told
     devices: Sequence[MirrorDevice]

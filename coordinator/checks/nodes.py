@@ -106,11 +106,15 @@ def check_obedience(seen: Seen) -> Iterator[Finding]:
 
 def check_rosters(seen: Seen) -> Iterator[Finding]:
     """Name nodes that take orders of others than the candidates, or open to who is out."""
-    candidates, revoked = seen.config.obeyed(), seen.config.cluster.revoked_keys
+    candidates, revoked = seen.config.obeyed(), seen.config.revoked
     following = seen.config.obeyed_too()
     for node, report in seen.answered():
-        if missing := set(revoked) - set(report.roster.revoked):
-            message = f"does not know that {len(missing)} certificate(s) are revoked"
+        is_newer = report.roster.age > seen.stamp.age
+        if report.roster.revoked != revoked.held and not is_newer:
+            message = (
+                f"does not know which {len(revoked.keys)} certificate(s) are revoked; “gnt-cluster "
+                "redist-conf” tells it"
+            )
             yield Finding("ENODESETUP", "node", node.name, message)
         listed, also = report.roster.candidates, report.roster.following
         wrong = {name for name, _ in candidates.items() ^ listed.items()}

@@ -17,6 +17,7 @@ from common.model.parameters import Layer
 from common.model.policy import InstancePolicy
 from common.model.pool import Pool
 from common.names import DiskId, GroupId, InstanceId, KeyId, NetworkId, NicId, NodeId, NodeName
+from common.revoked_keys import RevokedKeys
 from coordinator.state.kinds import (
     CLUSTER,
     DISK,
@@ -27,6 +28,7 @@ from coordinator.state.kinds import (
     NODE,
     ON_PRIMARY,
     RESERVED,
+    REVOKED_KEY,
 )
 from coordinator.state.objects import Objects
 
@@ -167,6 +169,13 @@ class Config(Objects):
         """Return the keys that count as well, of those of them that are about to have another."""
         following = {name: self.node(name).next_key for name in self.obeyed()}
         return {name: key for name, key in following.items() if key}
+
+    @cached_property
+    def revoked(self) -> RevokedKeys:
+        """The keys that open nothing any more; what an older version has kept comes first."""
+        rows = self.table(REVOKED_KEY).values()
+        later = sorted(rows, key=lambda row: (row.number, row.id))
+        return RevokedKeys((*self.cluster.revoked_keys, *(row.id for row in later)))
 
     def master(self) -> Node:
         return self.node(self.cluster.master)

@@ -22,6 +22,7 @@ from common.model.job import ArchivedJob, Job
 from common.model.network import Network
 from common.model.nic import Nic
 from common.model.node import Node
+from common.model.revoked_key import RevokedKey
 from common.model.secret import Secret
 from common.model.stored import Foreign, Schema, Stored
 from common.names import (
@@ -31,6 +32,7 @@ from common.names import (
     GroupId,
     InstanceId,
     JobId,
+    KeyId,
     NetworkId,
     NicId,
     NodeId,
@@ -112,6 +114,8 @@ NETWORK = Kind[NetworkId, Network](
 )
 # Who does not know them would begin jobs that they hold.
 FILTER = Kind[FilterId, FilterRule]("filter", FilterRule, since=1)
+# Who does not know them would have nodes answer to who is out.
+REVOKED_KEY = Kind[KeyId, RevokedKey]("revoked-key", RevokedKey, key=attrgetter("id"), since=1)
 SECRET = Kind[str, Secret]("secret", Secret, key=attrgetter("id"), home=Home.BESIDES)
 JOB = Kind[JobId, Job]("job", Job, key=attrgetter("id"), home=Home.JOBS)
 ARCHIVED_JOB = Kind[JobId, ArchivedJob](  # of the version of the job that is in it
@@ -133,7 +137,20 @@ class Kinds:
         self.by_type: dict[type, Kind[Any, Any]] = {each.type: each for each in (*kinds, FOREIGN)}
 
 
-KINDS = Kinds(CLUSTER, GROUP, NODE, INSTANCE, DISK, NIC, NETWORK, FILTER, SECRET, JOB, ARCHIVED_JOB)
+KINDS = Kinds(
+    CLUSTER,
+    GROUP,
+    NODE,
+    INSTANCE,
+    DISK,
+    NIC,
+    NETWORK,
+    FILTER,
+    REVOKED_KEY,
+    SECRET,
+    JOB,
+    ARCHIVED_JOB,
+)
 
 
 def kind_of(item: Stored) -> Kind[Any, Any]:

@@ -328,6 +328,7 @@ DAEMONS = {
             ("/var/lib/gantry/identity/", "Key, certificate and authority of a member."),
             ("/var/lib/gantry/mastership.json", "The newest epoch granted, and to whom."),
             ("/var/lib/gantry/roster.json", "To whom it listens: the master candidates."),
+            ("/var/lib/gantry/revoked-keys", "Keys that open nothing any more, one a line."),
             ("/var/lib/gantry/state.sqlite", "The cluster's state, on master candidates."),
             ("/var/lib/gantry/join-token", "The token of a node of no cluster."),
             ("/var/lib/gantry/ssconf/", "What every node knows of its cluster."),

@@ -106,7 +106,9 @@ class Node:
         self._background = Background()
         self._fence = EpochFence(GrantFile(paths.grants))
         self.clock = OwnClock(drivers.clock)
-        self.candidates = KnownCandidates(paths.roster, paths.ssconf / "master_candidates")
+        self.candidates = KnownCandidates(
+            paths.roster, paths.revoked_keys, paths.ssconf / "master_candidates"
+        )
         self._recorded = RecordedAnswers(self._background)
         self._tasks = TaskRegistry()
         self._replica = ReplicaHandlers(paths.replica)

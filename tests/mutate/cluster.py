@@ -6,6 +6,8 @@ ADDRESS = "tests/sim/test_master_address.py"
 REMOTE = "tests/contract/test_remote.py"
 FINDINGS = "tests/unit/checks/test_findings.py"
 
+REVOCATIONS = "tests/sim/test_revocations.py"
+
 CLUSTER = (
     Fault(
         "removed node let in", "a revoked certificate gets no answer",
@@ -16,8 +18,73 @@ CLUSTER = (
     Fault(
         "removed node not revoked", "who is removed is revoked on all others",
         "coordinator/operations/node/remove.py",
-        ", Put(state.config.cluster.revoking(node.key, node.next_key))]", "]",
+        ", *revoke(state.config, node.key, node.next_key)]", "]",
         ("tests/sim/test_membership.py revoked",),
+    ),
+    Fault(
+        "list taken without proof", "a node takes no list that is not the one that was told",
+        "common/revoked_keys.py",
+        "return whole if whole.held == HeldKeys(count=told.count, digest=told.digest) else None",
+        "return whole",
+        (REVOCATIONS, "tests/unit/test_revoked_keys.py"),
+    ),
+    Fault(
+        "liar told without end", "who says to lack what it was told is told once a change",
+        "coordinator/operations/node/roster.py",
+        "    return _known(held, roster, revoked)\n",
+        "    if _known(held, roster, revoked) is Knows.OTHERS:\n        raise NotFound(\"\")\n"
+        "    return Knows.ALL\n",
+        (REVOCATIONS,),
+    ),
+    Fault(
+        "half a telling counted", "what a job could not tell is told by who came too late for it",
+        "coordinator/master/publisher.py",
+        "elif knows is Knows.OTHERS_AS_TOLD_LATER and", "elif False and",
+        (REVOCATIONS,),
+    ),
+    Fault(
+        "revocations not published", "who was away hears of keys that were revoked meanwhile",
+        "coordinator/master/publisher.py",
+        "return cls(config.nodes, config.table(REVOKED_KEY))", "return cls(config.nodes, {})",
+        (REVOCATIONS,),
+    ),
+    Fault(
+        "half a line kept", "what follows a line that was half written is read",
+        "noded/calls/revoked.py",
+        "len(keys) == len(lines) and not rest", "True",
+        ("tests/unit/noded/test_revoked_file.py",),
+    ),
+    Fault(
+        "keys forgotten too early", "keys stay revoked while a node may trust who signed for them",
+        "coordinator/operations/cluster/new_authority.py",
+        "is_safe = not why", "is_safe = True",
+        ("tests/sim/test_forgotten_keys.py",),
+    ),
+    Fault(
+        "keys of a stuck attempt forgotten",
+        "keys stay revoked that an authority has signed for which was made before",
+        "coordinator/operations/cluster/renew_crypto.py",
+        "is_first=NEXT_KEY not in cluster.state.secrets", "is_first=True",
+        ("tests/sim/test_new_authority.py",),
+    ),
+    Fault(
+        "revoked name believed", "where a key is not known, one that is revoked does not count",
+        "noded/calls/roster.py",
+        "(is_of_any_key and peer.key not in self.revoked)", "is_of_any_key",
+        ("tests/unit/noded/test_caller.py",),
+    ),
+    Fault(
+        "list ends where it is damaged", "keys after a line that cannot be read stay revoked",
+        "noded/calls/revoked.py",
+        "for line in lines if _KEY.fullmatch(line))",
+        "for line in __import__(\"itertools\").takewhile(_KEY.fullmatch, lines))",
+        ("tests/unit/noded/test_revoked_file.py",),
+    ),
+    Fault(
+        "older list taken", "what arrives late takes no revocation back",
+        "noded/calls/roster.py",
+        "            if roster.age >= self.roster.age:\n", "            if True:\n",
+        (REVOCATIONS,),
     ),
     Fault(
         "former authority trusted on", "who shows a certificate of a replaced authority is out",
@@ -40,7 +107,7 @@ CLUSTER = (
     Fault(
         "former key not revoked", "a former key opens nothing",
         "coordinator/operations/node/renew_key.py",
-        "        yield Put(state.config.cluster.revoking(node.key))\n", "",
+        "        yield from revoke(state.config, node.key)\n", "",
         ("tests/sim/test_new_keys.py",),
     ),
     Fault(

@@ -58,13 +58,27 @@ OF_NODES = (
     Fault(
         "old key not revoked", "nobody answers who shows the former certificate",
         "coordinator/operations/node/readd.py",
-        "[Put(state.config.cluster.revoking(before.key, before.next_key))]", "[]",
+        "return revoke(state.config, *(key for key in former if key != present))",
+        "return iter(())",
+        (BACK,),
+    ),
+    Fault(
+        "own key revoked", "a machine that comes back with the key that it had can use it",
+        "coordinator/operations/node/readd.py",
+        "for key in former if key != present)", "for key in former)",
+        (BACK,),
+    ),
+    Fault(
+        "revoked key let in", "who comes with a key that is revoked does not get in",
+        "coordinator/operations/node/joining.py",
+        "if read_pem(certificate).key in cluster.config.revoked:", "if False:",
         (BACK,),
     ),
     Fault(
         "others' keys allowed again", "undone, a return leaves the certificates of others revoked",
         "coordinator/operations/node/readd.py",
-        "if key not in out)", "if not key)",
+        "allow_again(state.config, former)",
+        "allow_again(state.config, state.config.revoked.keys)",
         ("tests/sim/test_operations.py wiped",),
     ),
     Fault(

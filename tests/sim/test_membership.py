@@ -39,7 +39,7 @@ def keys_at(cluster: SimulatedCluster, name: str) -> dict[NodeName, KeyId]:
 def revoked_at(cluster: SimulatedCluster, name: str) -> tuple[KeyId, ...]:
     noded = cluster.machines[name].noded
     assert noded is not None
-    return noded.candidates.roster.revoked
+    return noded.candidates.revoked.keys
 
 
 def listened_to(cluster: SimulatedCluster, name: str) -> list[str]:
@@ -130,6 +130,7 @@ def test_who_was_away_for_too_long_is_won_back_by_a_master_that_it_knows() -> No
         async with simulated_cluster(nodes=5, candidates=2) as cluster:
             await cluster.lose_power("epsilon")
             await cluster.run(ModifyNode(node_name=GAMMA, master_candidate=True))
+            await cluster.settle()  # gamma learns that it is one when the job has ended
             await cluster.take_over("gamma")
             await cluster.machines["epsilon"].boot()
             await cluster.settle()

@@ -67,7 +67,7 @@ def test_all_nodes_but_the_master_get_another_key_and_the_former_ones_open_nothi
                 for former in (BETA, GAMMA):
                     assert listens(cluster, name, former, after[former])
                     assert not listens(cluster, name, former, before[former])
-            assert set(cluster.config.cluster.revoked_keys) == {before["beta"], before["gamma"]}
+            assert set(cluster.config.revoked.keys) == {before["beta"], before["gamma"]}
             (guest,) = await cluster.machines["gamma"].guest_list()
             assert guest.name == WEB1
             await cluster.take_over("beta")
@@ -79,7 +79,7 @@ def test_all_nodes_but_the_master_get_another_key_and_the_former_ones_open_nothi
     simulate(scenario())
 
 
-@pytest.mark.parametrize("call", ["roster.publish", "identity.renew"])
+@pytest.mark.parametrize("call", ["roster.update", "identity.renew"])
 def test_the_node_itself_takes_over_while_it_gets_another_key(call: str) -> None:
     """By whichever key it shows then; a coordinator does not change its own."""
 
@@ -153,7 +153,7 @@ def test_a_node_that_asks_for_its_former_key_again_is_not_believed(
             assert "asked for another key" in job.ops[0].failure.message
             node = cluster.config.node(GAMMA)
             assert (node.key, node.next_key) == (key_of(cluster, "gamma"), "")
-            assert not cluster.config.cluster.revoked_keys
+            assert not cluster.config.revoked.keys
 
     simulate(scenario())
 

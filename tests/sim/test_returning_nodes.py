@@ -1,6 +1,7 @@
 """A node that has lost everything it knew, and comes back with its name, its UUID and its disks."""
 
 import shutil
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Mishap, Once
 from tests.support.image import ip_of
+
+Meanwhile = Callable[[], Awaitable[None]]
 
 
 def readd(cluster: SimulatedCluster, name: NodeName = GAMMA, **fields: object) -> AddNode:
@@ -91,7 +94,7 @@ def test_the_certificate_of_before_is_worth_nothing_any_more() -> None:
             for name in cluster.names:
                 noded = cluster.machines[name].noded
                 assert noded is not None
-                assert noded.candidates.roster.revoked == (old,)
+                assert noded.candidates.revoked.keys == (old,)
             await gamma.kill_noded()
             shutil.rmtree(gamma.paths.state)
             shutil.copytree(kept, gamma.paths.state)
@@ -104,6 +107,56 @@ def test_the_certificate_of_before_is_worth_nothing_any_more() -> None:
                 await cluster.take_over("gamma")
             await cluster.start_master("alpha")
             await cluster.run(create("web1", "beta"))
+
+    simulate(scenario())
+
+
+async def come_with_a_key_of_before(cluster: SimulatedCluster, meanwhile: Meanwhile) -> None:
+    """Have gamma come back with another key, and then be as it was before it did."""
+    gamma = cluster.machines["gamma"]
+    await gamma.wipe()
+    await fail_at(cluster, "join.accept", readd(cluster))  # it has made its key
+    kept = gamma.paths.root.with_name("kept")
+    shutil.copytree(gamma.paths.state, kept)
+    await cluster.run(readd(cluster))
+    await meanwhile()
+    await gamma.kill_noded()
+    shutil.rmtree(gamma.paths.state)
+    shutil.copytree(kept, gamma.paths.state)
+    cluster.disk.have_all_durable(gamma.paths.root)
+    await gamma.lose_power()
+    await gamma.boot()
+
+
+def test_who_comes_with_a_key_that_is_revoked_does_not_get_in() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+
+            async def meanwhile() -> None:
+                await cluster.run(RenewKey(node_name=GAMMA))
+
+            await come_with_a_key_of_before(cluster, meanwhile)
+            node, revoked = cluster.config.node(GAMMA), cluster.config.revoked.keys
+            with pytest.raises(Conflict, match="has a key that is revoked"):
+                await cluster.run(readd(cluster))
+            assert cluster.config.revoked.keys == revoked
+            assert cluster.config.node(GAMMA).key == node.key
+            await cluster.machines["gamma"].wipe()
+            await cluster.run(readd(cluster))
+            await cluster.settle()
+            assert not [each for each in await findings(cluster) if "revoked" in each]
+
+    simulate(scenario())
+
+
+def test_who_comes_with_the_key_that_it_had_keeps_it() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await come_with_a_key_of_before(cluster, cluster.settle)
+            node = cluster.config.node(GAMMA)
+            await cluster.run(readd(cluster))
+            assert cluster.config.node(GAMMA).key == node.key
+            assert node.key not in cluster.config.revoked
 
     simulate(scenario())
 

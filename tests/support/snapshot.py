@@ -110,7 +110,7 @@ def _named(config: Config, taken: Snapshot) -> Snapshot:
 
 def _configured(config: Config) -> dict[str, Any]:
     """Return all objects by kind and UUID, without what counts, dates and orders their changes."""
-    revoked = tuple(sorted(config.cluster.revoked_keys))
+    revoked = tuple(sorted(config.revoked.keys))
     cluster = replace(config.cluster, master=NodeName(""), overrides=(), revoked_keys=revoked)
     tables: Mapping[str, Any] = {
         "group": config.groups, "node": config.nodes, "instance": config.instances,

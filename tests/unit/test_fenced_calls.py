@@ -11,7 +11,8 @@ LOOKS = {
     "instances.guests", "master-address.holds", "mirrors.devices", "mirrors.status",
     "os.definitions", "physical-volumes.devices", "physical-volumes.groups", "programs.problems",
     "providers.providers", "remote.digests", "replica.archived", "replica.commits_after",
-    "replica.read", "replica.read_archive", "replica.stamp", "roster.show", "tasks.watch",
+    "replica.read", "replica.read_archive", "replica.stamp", "roster.held", "roster.show",
+    "tasks.watch",
 }  # fmt: skip
 # A master is asked for by nodes that are none yet; those that join obey nobody.
 BEFORE_ANY_EPOCH = {

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from common.errors import InvalidRequest, NodeFailure
+from common.errors import InvalidRequest, NodeFailure, NotFound
 from common.model.group import Group
 from common.model.node import Node
 from common.model.parameters import NicParameters, settled
@@ -23,7 +23,8 @@ from common.noderpc.operating_systems import OperatingSystems
 from common.noderpc.programs import Programs
 from common.noderpc.providers import ProviderReport, Providers
 from common.noderpc.remote import Remote
-from common.noderpc.roster import Rosters
+from common.noderpc.roster import HeldRoster, Rosters
+from common.revoked_keys import RevokedKeys
 from common.version import VERSION
 from coordinator.checks.every import OF_GROUP, SKIPPABLE, without
 from coordinator.checks.finding import NodeReport, Seen
@@ -159,7 +160,7 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         bad_disks=await _bad_disks(cluster, node),
         ssconf=dict(zip(names, ssconf, strict=True)),
         ballot=await cluster.call(Mastership, node).vote(),
-        roster=await cluster.call(Rosters, node).show(),
+        roster=await _roster(cluster, node),
         links=dict(zip(links, present, strict=True)),
         mirrors=await ask_mirrors(cluster, node),
         devices=await cluster.call(Mirrors, node).devices() if not facts.unmirrored else (),
@@ -170,6 +171,20 @@ async def _ask(cluster: Cluster, node: Node, names: tuple[str, ...]) -> NodeRepo
         programs=await _programs(cluster, node),
         asked_at=(before + after) / 2,
     )
+
+
+async def _roster(cluster: Cluster, node: Node) -> HeldRoster:
+    try:
+        return await cluster.call(Rosters, node).held()
+    except NotFound:  # a node of an older version knows no such call
+        shown = await cluster.call(Rosters, node).show()
+        return HeldRoster(
+            epoch=shown.epoch,
+            serial=shown.serial,
+            candidates=shown.candidates,
+            following=shown.following,
+            revoked=RevokedKeys(shown.revoked).held,
+        )
 
 
 async def _bad_disks(cluster: Cluster, node: Node) -> dict[DiskId, str]:

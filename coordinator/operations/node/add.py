@@ -23,6 +23,7 @@ from coordinator.operations.node.distribution import give_files
 from coordinator.operations.node.joining import check_joinable, join
 from coordinator.operations.node.pool import promote
 from coordinator.operations.node.readd import check_is_as_before, come_back, returning
+from coordinator.operations.node.revoking import check_room
 from coordinator.operations.parameter import Syntax, argument, option
 from coordinator.operations.step import Step
 from coordinator.state.config import Config
@@ -92,6 +93,8 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
 
     async def prepare(self, cluster: Cluster, _: None) -> AddPlan:
         check_name(self.node_name, "node")
+        if self.readd:
+            check_room(cluster.config, is_removal=True)
         plan = self._returning(cluster) if self.readd else self._new(cluster)
         await check_joinable(cluster, plan.node, self.token)
         return replace(plan, files=cluster.config.cluster.distributed_files)

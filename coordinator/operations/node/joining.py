@@ -8,6 +8,7 @@ from common.model.node import Node
 from common.names import Epoch, GroupId, NodeId
 from common.noderpc.identity import Identity, Membership
 from common.noderpc.mastership import Mastership
+from common.tls.certificate import read_pem
 from common.tls.token import read_token
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.node.roster import roster_of
@@ -53,7 +54,7 @@ async def certificate_for(cluster: Cluster, node: Node, text: str) -> str:
     """Have the machine make its key, unless it has, and issue the certificate for that; PEM.
 
     Raises:
-        Conflict: the coordinator that was told the token has ended.
+        Conflict: the coordinator that was told the token has ended; or the key is revoked.
     """
     if text == LOST:
         raise Conflict(
@@ -65,7 +66,15 @@ async def certificate_for(cluster: Cluster, node: Node, text: str) -> str:
     proof = token.prove("join.request", {"node": node.name})
     stranger = cluster.stranger(node, token.fingerprint)
     request = await stranger.request(node=node.name, proof=proof)
-    return cluster.authority.certificate(request.csr, node)
+    certificate = cluster.authority.certificate(request.csr, node)
+    if read_pem(certificate).key in cluster.config.revoked:
+        raise Conflict(
+            f"The machine that is to be {node.name} has a key that is revoked, perhaps since its "
+            "disk is a copy of an earlier one. Stop gantry-noded there, delete /var/lib/gantry, "
+            "start it, and give the command again with its new token.",
+            node=node.name,
+        )
+    return certificate
 
 
 async def _join(cluster: Cluster, node: Node, text: str) -> None:

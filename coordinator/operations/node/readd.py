@@ -18,11 +18,12 @@ from coordinator.disks.missing import remedy
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.node.joining import certificate_for, join
 from coordinator.operations.node.pool import change_node, promote
+from coordinator.operations.node.revoking import allow_again, revoke
 from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.specs import disk_spec
 from coordinator.operations.step import Step, act, record
 from coordinator.state.config import Config
-from coordinator.state.rows import Put
+from coordinator.state.rows import Put, Update
 from coordinator.state.state import State
 
 
@@ -105,18 +106,20 @@ def _record_key(cluster: Cluster, before: Node, regular: Node, token: str) -> St
 
 
 def _revoke(before: Node) -> Step:
-    """Record that nobody is to answer who shows the certificate of before."""
+    """Record that nobody is to answer who shows the certificate of before.
 
-    def unedit(state: State) -> list[Put]:
-        cluster = state.config.cluster
-        out = (before.key, before.next_key)
-        kept = tuple(key for key in cluster.revoked_keys if key not in out)
-        return [Put(replace(cluster, revoked_keys=kept))]
+    A machine that has come with the same key as before keeps it.
+    """
+    former = (before.key, before.next_key)
+
+    def edit(state: State) -> Iterator[Update]:
+        present = state.config.nodes[before.uuid].key
+        return revoke(state.config, *(key for key in former if key != present))
 
     return record(
         f"revoke the former certificate of {before.name}",
-        lambda state: [Put(state.config.cluster.revoking(before.key, before.next_key))],
-        unedit,
+        edit,
+        lambda state: allow_again(state.config, former),
     )
 
 

@@ -13,10 +13,11 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import NodeArgument
 from coordinator.operations.locking import wanted
 from coordinator.operations.node.pool import check_master_stays, promote, some, successors
+from coordinator.operations.node.revoking import check_room, revoke
 from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.step import Step, act, record
 from coordinator.state.config import Config
-from coordinator.state.rows import Delete, Put, Update
+from coordinator.state.rows import Delete, Update
 from coordinator.state.state import State
 
 
@@ -43,6 +44,7 @@ class RemoveNode(Operation[None, RemovePlan], kw_only=True):
     async def prepare(self, cluster: Cluster, _: None) -> RemovePlan:
         config = cluster.config
         node = config.node(self.node_name)
+        check_room(config, is_removal=True)
         if node.uuid == config.cluster.master:
             raise Conflict(
                 f"Node {node.name} is the master; move the mastership first, or destroy the "
@@ -85,7 +87,7 @@ def remove_node(node: Node) -> Step:
 
     def edit(state: State) -> Iterable[Update]:
         check_master_stays(state.config, node, None)
-        return [Delete(node), Put(state.config.cluster.revoking(node.key, node.next_key))]
+        return [Delete(node), *revoke(state.config, node.key, node.next_key)]
 
     return record(f"remove {node.name} from the configuration", edit, point_of_no_return=True)
 

@@ -21,11 +21,12 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import NodeArgument
 from coordinator.operations.locking import wanted
+from coordinator.operations.node.revoking import check_room, revoke
 from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.step import Step, act, record
 from coordinator.operations.steps.checks import check_online
 from coordinator.state.config import Config
-from coordinator.state.rows import Put
+from coordinator.state.rows import Put, Update
 from coordinator.state.state import State
 
 
@@ -49,6 +50,7 @@ class RenewKey(Operation[None, RenewKeyPlan], kw_only=True):
         node = cluster.config.node(self.node_name)
         check_has_other_master(cluster.config, node)
         check_online(node)
+        check_room(cluster.config)
         if not node.key:
             raise Conflict(
                 f"The key that {node.name} has now is not known yet, so nobody could be told that "
@@ -117,9 +119,9 @@ async def _certificate(cluster: Cluster, node: Node) -> str:
     return cluster.authority.certificate(request.csr, node)
 
 
-def _without_former(state: State, node: Node) -> Iterator[Put]:
+def _without_former(state: State, node: Node) -> Iterator[Update]:
     present = state.config.nodes[node.uuid]
     if present.next_key:
         serial_no = present.serial_no + 1
         yield Put(replace(present, key=present.next_key, next_key=KeyId(""), serial_no=serial_no))
-        yield Put(state.config.cluster.revoking(node.key))
+        yield from revoke(state.config, node.key)

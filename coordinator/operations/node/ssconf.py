@@ -13,6 +13,8 @@ from common.model.uid_pool import format_uid_pool
 from common.version import VERSION
 from coordinator.state.config import Config
 
+SWITCH = "ganeti_paths"  # a file that is there if nodes have links where Ganeti's programs look
+
 
 def ssconf_files(config: Config) -> dict[str, str]:
     """Return what each file holds."""
@@ -20,7 +22,7 @@ def ssconf_files(config: Config) -> dict[str, str]:
     candidates = [node for node in nodes if node.master_candidate]
     networks = sorted(config.networks.values(), key=lambda network: network.name)
     # Nodes that are older refuse all files if there is one that they do not know.
-    ours = {"ganeti_paths": "True\n"} if cluster.ganeti_paths else {}
+    ours = {SWITCH: "True\n"} if cluster.ganeti_paths else {}
     return {
         **ours,
         "cluster_name": f"{cluster.name}\n",

@@ -19,8 +19,8 @@ from coordinator.operations.node.rename import RenameNode
 from coordinator.operations.node.renew_key import RenewKey
 from coordinator.operations.node.repair_storage import RepairStorage
 from coordinator.operations.node.restricted import RunRestricted
+from coordinator.operations.node.revoking import revoke
 from coordinator.operations.node.storage_units import UnitType
-from coordinator.state.rows import Put
 from tests.sim.settings import BETA, DELTA, DISTRIBUTED, GAMMA, WEB1, distribute, mirrored
 from tests.support.cluster import SimulatedCluster
 from tests.support.image import GROUP, ip_of
@@ -42,8 +42,8 @@ def readd_gamma(cluster: SimulatedCluster) -> AddNode:
 
 async def gamma_wiped(cluster: SimulatedCluster) -> None:
     """Have gamma lose all that is on its disks, where a key was revoked before, of who is gone."""
-    record = cluster.config.cluster.revoking(KeyId("0" * 64))
-    await cluster.master.running.store.commit([Put(record)])
+    record = revoke(cluster.config, KeyId("0" * 64))
+    await cluster.master.running.store.commit(list(record))
     await cluster.lose_power("gamma")
     await cluster.run(ModifyNode(node_name=GAMMA, offline=True))
     await cluster.machines["gamma"].wipe()

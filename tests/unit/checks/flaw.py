@@ -7,11 +7,10 @@ from msgspec.structs import replace
 
 from common.errors import GntError, NodeFailure
 from common.names import InstanceName, NodeName
-from common.noderpc.roster import Roster
 from coordinator.checks.every import OF_CONFIGURATION, OF_GROUP
 from coordinator.checks.finding import Finding, Seen, Severity
 from coordinator.state.rows import Update
-from tests.unit.checks.healthy import HEALTHY, SSCONF, STAMP, VERSION, report_of
+from tests.unit.checks.healthy import HEALTHY, SSCONF, STAMP, VERSION, listening, report_of
 
 FULL = NodeFailure("No space left on device.")
 
@@ -41,10 +40,10 @@ def ballot(**fields: Any) -> dict[str, Any]:
 def findings_of(flaw: Flaw) -> list[Finding]:
     """Look at the cluster with a flaw, with every check there is."""
     state = HEALTHY.apply(flaw.updates)
-    roster = Roster(
+    roster = listening(
         candidates={node.name: node.key for node in state.config.candidates()},
         following=state.config.obeyed_too(),
-        revoked=state.config.cluster.revoked_keys,
+        revoked=state.config.revoked.held,
     )
     given = {"alpha": flaw.alpha, "beta": flaw.beta, "gamma": {}, "delta": {}}
     nodes = {

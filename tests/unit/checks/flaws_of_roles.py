@@ -3,12 +3,12 @@
 from msgspec.structs import replace
 
 from common.errors import Unreachable
+from common.model.revoked_key import RevokedKey
 from common.names import Epoch, GroupId, KeyId, NodeName, Serial
-from common.noderpc.roster import Roster
 from coordinator.checks.finding import Severity
 from coordinator.state.rows import Delete, Put
 from tests.unit.checks.flaw import Flaw, ballot, facts
-from tests.unit.checks.healthy import CLUSTER, NOW, STAMP, node
+from tests.unit.checks.healthy import NOW, STAMP, listening, node
 
 EVERYBODY = {NodeName(name): KeyId(f"of {name}") for name in ("alpha", "beta", "gamma", "delta")}
 
@@ -54,20 +54,20 @@ FLAWS_OF_ROLES = {
     ),
     "a node takes orders of a former candidate": Flaw(
         "ECLUSTERCFG", "its list of who may give orders is wrong about omega",
-        beta={"roster": Roster(candidates=EVERYBODY | {NodeName("omega"): KeyId("")})},
+        beta={"roster": listening(candidates=EVERYBODY | {NodeName("omega"): KeyId("")})},
     ),
     "a node takes orders of a former key": Flaw(
         "ECLUSTERCFG", "who may give orders is wrong about beta",
-        beta={"roster": Roster(candidates=EVERYBODY | {NodeName("beta"): KeyId("old")})},
+        beta={"roster": listening(candidates=EVERYBODY | {NodeName("beta"): KeyId("old")})},
     ),
     "a node does not know of a removed one": Flaw(
-        "ENODESETUP", "does not know that 1 certificate(s) are revoked",
-        (Put(replace(CLUSTER, revoked_keys=(KeyId("d" * 64),))),),
-        beta={"roster": Roster(candidates=EVERYBODY)},
+        "ENODESETUP", "does not know which 1 certificate(s) are revoked",
+        (Put(RevokedKey(id=KeyId("d" * 64), number=1)),),
+        beta={"roster": listening(candidates=EVERYBODY)},
     ),
     "a node does not know another one's other key": Flaw(
         "ECLUSTERCFG", "who may give orders is wrong about beta",
-        alpha={"roster": Roster(candidates=EVERYBODY, following={NodeName("beta"): KeyId("f")})},
+        alpha={"roster": listening(candidates=EVERYBODY, following={NodeName("beta"): KeyId("f")})},
     ),
     "a key is not known yet": Flaw(
         "ECLUSTERCLIENTCERT", "key of its certificate is not known",

@@ -33,7 +33,8 @@ from common.noderpc.mastership import Ballot
 from common.noderpc.network import TapReport
 from common.noderpc.operating_systems import DefinitionReport
 from common.noderpc.providers import ProviderReport
-from common.noderpc.roster import Roster
+from common.noderpc.roster import HeldRoster
+from common.revoked_keys import RevokedKeys
 from coordinator.checks.finding import NodeReport
 from coordinator.state.rows import Put
 from coordinator.state.state import State
@@ -62,6 +63,17 @@ def node(name: str, **fields: Any) -> Node:
     )  # fmt: skip
 
 
+def listening(**fields: Any) -> HeldRoster:
+    """Return the roster of a node as it tells it; by default it names nobody."""
+    nobody: dict[str, Any] = {
+        "epoch": STAMP.epoch,
+        "serial": STAMP.serial,
+        "candidates": {},
+        "following": {},
+    }
+    return HeldRoster(**(nobody | {"revoked": RevokedKeys().held} | fields))
+
+
 def report_of(name: str, **fields: Any) -> NodeReport:
     facts = NodeFacts(
         name=NodeName(name), version=VERSION, boot_id="b", clock=NOW, memory_total=MiB(4096),
@@ -74,7 +86,7 @@ def report_of(name: str, **fields: Any) -> NodeReport:
         disk_files=(PATH,), volumes=(), bad_disks={},
         ssconf={"master_node": FileReport(digest="digest")},
         ballot=Ballot(master=NodeName("alpha"), epoch=Epoch(3), stamp=STAMP),
-        roster=Roster(), links={"br0": True}, asked_at=NOW, mirrors={}, devices=(),
+        roster=listening(), links={"br0": True}, asked_at=NOW, mirrors={}, devices=(),
         systems=(DEBIAN,), providers=(SHELF,), master_device="",
         files={"/etc/hosts": "usual"}, programs={},
     )  # fmt: skip

@@ -5,13 +5,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+import noded.calls.revoked as revoked_module
 import noded.calls.roster as roster_module
 from common.errors import Conflict, NodeFailure, NotListed
+from common.messages import to_json
 from common.names import ClusterName, Epoch, KeyId, NodeName, Serial
 from common.noderpc.identity import Identity, Join
 from common.noderpc.instances import Instances
 from common.noderpc.mastership import Mastership
 from common.noderpc.roster import Roster
+from common.revoked_keys import RevokedKeys
 from common.rpc.declare import CallSpec
 from common.tls.context import Peer
 from noded.calls.caller import check_caller
@@ -37,7 +40,7 @@ def roster(*peers: Peer, epoch: int = 1, serial: int = 1) -> Roster:
 
 
 def known_at(root: Path) -> KnownCandidates:
-    return KnownCandidates(root / "roster.json", root / "master_candidates")
+    return KnownCandidates(root / "roster.json", root / "revoked-keys", root / "master_candidates")
 
 
 @pytest.fixture
@@ -183,3 +186,67 @@ def test_a_candidate_is_listened_to_whatever_else_is_said_of_its_key(
 ) -> None:
     simulate(known.replace(replace(roster(ALPHA, serial=2), revoked=(ALPHA.key,))))
     assert not known.has_revoked(ALPHA)
+
+
+def test_keys_that_an_older_version_has_kept_stay_revoked_when_the_disk_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = replace(roster(ALPHA, serial=2), revoked=(BETA.key, REGULAR.key))
+    (tmp_path / "roster.json").write_bytes(to_json(older))
+
+    def full(*_: object) -> None:
+        raise NodeFailure("the disk is full")
+
+    monkeypatch.setattr(revoked_module, "write_durably", full)
+    more = RevokedKeys((*older.revoked, KeyId("e" * 64)))
+    with pytest.raises(NodeFailure, match="full"):
+        simulate(known_at(tmp_path).update(roster(ALPHA, serial=3), more.lately()))
+    assert known_at(tmp_path).revoked.keys == older.revoked
+
+
+def test_another_key_counts_for_candidates_alone(known: KnownCandidates) -> None:
+    simulate(known.replace(replace(roster(ALPHA, serial=2), following={BETA.node: BETA.key})))
+    assert [known.includes(peer) for peer in (ALPHA, BETA)] == [True, False]
+
+
+def test_where_a_candidates_key_is_not_known_any_will_do_but_one_that_is_revoked(
+    known: KnownCandidates,
+) -> None:
+    former, present = BETA, Peer(BETA.node, KeyId("d" * 64))
+    unknown = roster(ALPHA, Peer(BETA.node, KeyId("")), serial=2)
+    simulate(known.replace(replace(unknown, revoked=(former.key,))))
+    assert [known.has_revoked(peer) for peer in (former, present)] == [True, False]
+    assert [known.includes(peer) for peer in (former, present)] == [False, True]
+
+
+def test_keys_that_an_older_version_has_kept_in_the_roster_stay_revoked(tmp_path: Path) -> None:
+    older = replace(roster(ALPHA, serial=2), revoked=(BETA.key, REGULAR.key))
+    (tmp_path / "roster.json").write_bytes(to_json(older))
+    (tmp_path / "revoked-keys").write_text("d" * 64 + "\n")  # from before it was the older one
+    known_at(tmp_path)
+    known = known_at(tmp_path)
+    assert known.revoked.keys == older.revoked
+    assert known.has_revoked(BETA)
+    more = RevokedKeys((*older.revoked, KeyId("e" * 64)))
+    simulate(known.update(roster(ALPHA, serial=3), more.lately()))
+    for each in (known, known_at(tmp_path)):
+        assert each.revoked.keys == more.keys
+        assert each.roster == roster(ALPHA, serial=3)
+
+
+@pytest.mark.parametrize(("serial", "is_taken"), [(1, False), (2, True), (3, True)])
+def test_keys_are_taken_of_a_list_that_is_no_older(
+    known: KnownCandidates, serial: int, is_taken: bool
+) -> None:
+    first, second = RevokedKeys((BETA.key,)), RevokedKeys((REGULAR.key,))
+    simulate(known.update(roster(ALPHA, serial=2), first.lately()))
+    simulate(known.update(roster(ALPHA, serial=serial), second.lately()))
+    assert known.revoked.keys == (second if is_taken else first).keys
+
+
+def test_whom_to_obey_is_in_force_though_more_keys_have_to_be_told(known: KnownCandidates) -> None:
+    keys = RevokedKeys(KeyId(f"{number:064x}") for number in range(50))
+    simulate(known.update(roster(BETA, serial=2), keys.lately()))
+    assert known.includes(BETA)
+    assert not known.includes(ALPHA)
+    assert known.held.revoked == RevokedKeys().held
