@@ -20,6 +20,7 @@ class Who(Report):
     node_uuid: NodeId
     key: KeyId
     certificate: str = ""  # PEM; a node of an older version does not tell
+    authority: str = ""  # whose signatures it trusts, PEM; nor this
 
 
 class Membership(Order):

@@ -71,6 +71,11 @@ class IdentityDirectory:
         """Return the certificate that is in use; PEM."""
         return (self.place / CERTIFICATE).read_text(encoding="ascii")
 
+    @property
+    def authority(self) -> str:
+        """Return whose signatures are trusted; PEM, one after the other."""
+        return (self.place / AUTHORITY).read_text(encoding="ascii")
+
     def read_certificate(self) -> Contents:
         """Return what the certificate that is in use says."""
         return read_pem(self.certificate)
@@ -114,7 +119,7 @@ class IdentityDirectory:
                 f"The certificate is for another key than {node} has, and it was asked for none."
             )
         key = path.read_bytes()
-        known = (self.place / AUTHORITY).read_text(encoding="ascii")
+        known = self.authority
         wanted = authority or known
         check_identity(self._write_new(key, certificate, wanted), node)
         # Whichever of the two files a crash leaves as it was, they fit together: while we come to

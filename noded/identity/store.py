@@ -98,7 +98,12 @@ class IdentityStore:
     def who(self) -> Who:
         """Say who this member is."""
         certificate, key = self._identity.certificate, self._key_in_use()
-        return Who(node_uuid=self._as_member().node_uuid, key=key, certificate=certificate)
+        return Who(
+            node_uuid=self._as_member().node_uuid,
+            key=key,
+            certificate=certificate,
+            authority=self._identity.authority,
+        )
 
     async def renewal_request(self, instead_of: KeyId | None = None) -> str:
         """Ask for a new certificate for the key this member has, or for another key; PEM.

@@ -2,18 +2,21 @@
 
 import pytest
 
-from common.errors import Conflict, InvalidRequest
+from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.model.job import Status
 from common.model.secret import AUTHORITY_CERTIFICATE, NEXT_CERTIFICATE, NEXT_KEY
 from common.names import NodeName
+from common.rpc.server import Reply, refusal
 from common.tls.context import AUTHORITY
 from coordinator.operations.cluster.renew_crypto import RenewCrypto
 from coordinator.operations.node.modify import ModifyNode
+from coordinator.operations.node.remove import RemoveNode
+from coordinator.operations.node.renew_key import RenewKey
 from tests.sim.settings import GAMMA, create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Mishap, Once, Trap
-from tests.support.network import Trip
+from tests.support.network import Fault, Trip
 
 REPLACE = RenewCrypto(new_cluster_certificate=True)
 NODES = ("alpha", "beta", "gamma")
@@ -105,5 +108,55 @@ def test_it_is_not_begun_without_a_node_and_not_together_with_mere_renewals() ->
             await cluster.run(ModifyNode(node_name=GAMMA, offline=True, force=True))
             with pytest.raises(Conflict, match="gamma cannot be asked"):
                 await cluster.run(REPLACE)
+
+    simulate(scenario())
+
+
+class NoWayBack(Fault):
+    """The third node cannot be given what the next authority has signed, nor the second the former.
+
+    So an attempt gets stuck after the second shows a certificate of the next one.
+    """
+
+    def __init__(self) -> None:
+        self._renewed = dict.fromkeys(NODES, 0)
+
+    async def going(self, trip: Trip) -> Reply | None:
+        if is_renewal(trip):
+            self._renewed[trip.target] += 1
+            if self._renewed[trip.target] > {"alpha": 1, "beta": 3, "gamma": 2}[trip.target]:
+                return refusal(NodeFailure("The disk is broken."))
+        return None
+
+
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_keys_that_the_next_authority_has_signed_for_stay_revoked(is_removed: bool) -> None:
+    """A first attempt got stuck; meanwhile a key is revoked that has a certificate of either."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.network.faults.append(NoWayBack())
+            job = await cluster.finished(await cluster.submit(REPLACE))
+            assert job.status is Status.ERROR
+            assert NEXT_KEY in cluster.state.secrets
+            next_one = cluster.machines["gamma"].shows()
+            assert next_one is not None
+            cluster.network.faults.clear()
+            former = cluster.config.node(GAMMA).key
+            is_signed = next_one.issuer == cluster.state.secrets[NEXT_CERTIFICATE].value
+            assert is_signed, "the story is another one"
+            operation = RemoveNode if is_removed else RenewKey
+            await cluster.run(operation(node_name=GAMMA))
+            job = await cluster.finished(await cluster.submit(REPLACE))
+            assert job.status is Status.SUCCESS
+            assert any("attempt before" in entry.message for entry in job.ops[0].log)
+            await cluster.settle()
+            assert cluster.config.revoked.keys == (former,)
+            for name in ("alpha", "beta"):
+                noded = cluster.machines[name].noded
+                assert noded is not None
+                assert former in noded.candidates.revoked
+            await cluster.run(REPLACE)  # which has signed for nobody who is out
+            assert not cluster.config.revoked.keys
 
     simulate(scenario())

@@ -19,10 +19,17 @@ from common.model.secret import (
 )
 from common.noderpc.identity import Identity
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.node.revoking import allow_again
+from coordinator.operations.node.roster import tell_roster
 from coordinator.operations.step import Step, act, record
 from coordinator.state.config import Config
 from coordinator.state.rows import Delete, Put, Update
 from coordinator.state.state import State
+
+IN_AN_ATTEMPT_BEFORE = (
+    "the new authority was made in an attempt before, and may have signed for keys that were "
+    "revoked after that; with the next authority it begins anew"
+)
 
 
 def check_all_in_service(config: Config) -> None:
@@ -38,8 +45,18 @@ def check_all_in_service(config: Config) -> None:
         )
 
 
-def replace_authority(cluster: Cluster, nodes: tuple[Node, ...], now: float) -> Iterator[Step]:
-    """Yield the steps; the master is the last of the nodes."""
+def replace_authority(
+    cluster: Cluster, nodes: tuple[Node, ...], now: float, *, is_first: bool
+) -> Iterator[Step]:
+    """Yield the steps; the master is the last of the nodes.
+
+    Args:
+        cluster: as the job sees it.
+        nodes: all of them.
+        now: seconds since 1970.
+        is_first: whether the other authority is made now. If an attempt before got stuck with it,
+            it may have signed for keys that were revoked since.
+    """
     yield record("make another authority", lambda state: _make(state, now), _forget)
     for node in nodes:
         yield _trust_both(cluster, node)
@@ -48,6 +65,9 @@ def replace_authority(cluster: Cluster, nodes: tuple[Node, ...], now: float) -> 
     yield record("have the other authority sign from now on", _switch, point_of_no_return=True)
     for node in nodes:
         yield _trust_new(cluster, node)
+    # All nodes are locked, so no key has been revoked that the new authority has signed for.
+    yield _forget_revoked(cluster, nodes, is_first=is_first)
+    yield tell_roster(cluster, "tell all nodes which keys are revoked")
 
 
 def _make(state: State, now: float) -> Iterable[Update]:
@@ -101,6 +121,43 @@ def _trust_new(cluster: Cluster, node: Node) -> Step:
             )
 
     return act(f"have {node.name} trust the new authority alone", renew)
+
+
+def _forget_revoked(cluster: Cluster, nodes: tuple[Node, ...], *, is_first: bool) -> Step:
+    """Shorten the list of revoked keys by those whose certificates open nothing by themselves.
+
+    That is so when nobody trusts the former authority any more, so all nodes have to say that; and
+    when the new one has signed for none of these keys, which an attempt before may have had it do.
+    """
+    is_safe = False
+
+    async def ask() -> None:
+        nonlocal is_safe
+        why = await _doubt(cluster, nodes) if is_first else IN_AN_ATTEMPT_BEFORE
+        is_safe = not why
+        if why and cluster.config.revoked.keys:
+            cluster.log(f"The list of revoked keys stays as long as it is, since {why}.")
+
+    def edit(state: State) -> Iterable[Update]:
+        return allow_again(state.config, state.config.revoked.keys) if is_safe else ()
+
+    return Step(
+        "forget revoked keys that no authority has signed for",
+        do=ask,
+        edit=edit,
+        point_of_no_return=True,
+    )
+
+
+async def _doubt(cluster: Cluster, nodes: tuple[Node, ...]) -> str:
+    """Tell which nodes may trust the former authority still; nothing if none does."""
+    told = await cluster.each({n.name: cluster.call(Identity, n).who() for n in nodes})
+    only = cluster.authority.pem
+    doubtful = [
+        name for name, who in told.items() if isinstance(who, GntError) or who.authority != only
+    ]
+    names = ", ".join(doubtful)
+    return f"of {names} it is not known to trust the new authority alone" if doubtful else ""
 
 
 async def _renew(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from common.errors import Conflict, GntError, InvalidRequest
 from common.messages import Order
 from common.model.node import Node
-from common.model.secret import CONFD_KEY, DOMAIN_KEY, Secret
+from common.model.secret import CONFD_KEY, DOMAIN_KEY, NEXT_KEY, Secret
 from common.names import NodeName
 from common.noderpc.identity import Identity
 from coordinator.locks.names import Wanted
@@ -30,6 +30,7 @@ class RenewPlan(Order):
     nodes: tuple[Node, ...]  # the master last: with a new certificate its coordinator restarts
     confd_hmac_key: bool = False
     authority: tuple[Node, ...] = ()  # the nodes that get another one, in the same order
+    is_first: bool = False  # whether that is made now, and none that an attempt before has left
     now: float = 0.0
     rest: str = ""  # what clients of REST are shown: "given" or "new"
     trust: str = ""  # what becomes of that of other clusters: "given" or "ended"
@@ -171,6 +172,7 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
             nodes=() if self.node_keys else tuple(nodes),
             keys=tuple(node.name for node in nodes) if self.node_keys else (),
             authority=tuple(every) if self.new_cluster_certificate else (),
+            is_first=NEXT_KEY not in cluster.state.secrets,
             now=cluster.now(),
             confd_hmac_key=self.confd_hmac_key,
             rest=rest,
@@ -192,7 +194,7 @@ class RenewCrypto(Operation[None, RenewPlan], kw_only=True):
             title = "forget the secret that other clusters know"
             yield _forget(title, DOMAIN_KEY)
         if plan.authority:
-            yield from replace_authority(cluster, plan.authority, plan.now)
+            yield from replace_authority(cluster, plan.authority, plan.now, is_first=plan.is_first)
         for node in plan.nodes:
             yield _renew(cluster, node)
 
