@@ -10,11 +10,12 @@ import asyncio
 import shutil
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from common.errors import Conflict
+from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.names import KeyId, NodeName
 from common.noderpc.identity import Membership, Who
 from common.paths import Paths
@@ -127,7 +128,11 @@ class IdentityStore:
         node = self._as_member().node
         try:
             await in_thread(self._identity.replace_certificate, node, certificate, authority)
-        finally:  # a disk may fail after it has taken the change
+        except NodeFailure:  # a disk may fail after it has taken the change
+            with suppress(InvalidRequest):  # or half of it, which the next start completes
+                self.on_change()
+            raise
+        finally:
             self.valid_until = self._read_end()
         self.on_change()
 

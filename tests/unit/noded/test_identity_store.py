@@ -12,15 +12,16 @@ import pytest
 
 import noded.identity.directory as directory_module
 import noded.identity.store as store_module
-from common.errors import InvalidRequest
+from common.errors import InvalidRequest, NodeFailure
 from common.names import ClusterId, ClusterName, NodeId, NodeName
 from common.noderpc.identity import Membership
 from common.noderpc.roster import Roster
 from common.paths import Paths
 from common.tls.authority import issue, make_authority
 from common.tls.certificate import read_pem
-from common.tls.context import fit_together
+from common.tls.context import AUTHORITY, fit_together
 from common.tls.keys import KeyPair, make_key, make_request
+from noded.durable_file import write_durably
 from noded.identity import own_token
 from noded.identity.keys import ChildKeyMaker, OwnKeyMaker
 from noded.identity.store import IdentityStore
@@ -228,6 +229,31 @@ def test_a_crash_while_trust_changes_leaves_a_certificate_that_is_trusted(
     assert operations > 5
     assert store.who().certificate == new
     assert (tmp_path / "var/lib/gantry/identity/authority.pem").read_text() == trusted
+
+
+def test_a_trust_that_the_disk_has_taken_before_it_failed_is_in_force(
+    tmp_path: Path, authority: KeyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or this node would say to trust the new authority alone, and let in who has the former's."""
+    store = open_store(tmp_path)
+    simulate(store.prepare())
+    simulate(join(store, authority))
+    other = make_authority(ClusterName("one"), now=time.time())
+    csr = simulate(store.renewal_request())
+    simulate(store.renew(certificate(other, csr), authority.certificate + other.certificate))
+    in_force: list[str] = []
+    store.on_change = lambda: in_force.append(store.who().authority)
+
+    def broken(path: Path, data: bytes) -> None:
+        write_durably(path, data)
+        if path.parent.name == "identity" and path.name == AUTHORITY:
+            raise NodeFailure("The disk is broken.")
+
+    monkeypatch.setattr(directory_module, "write_durably", broken)
+    with pytest.raises(NodeFailure, match="broken"):
+        simulate(store.renew(certificate(other, csr), other.certificate))
+    assert store.who().authority == other.certificate
+    assert in_force == [other.certificate]
 
 
 def test_a_certificate_for_a_key_that_was_not_asked_for_is_refused(
