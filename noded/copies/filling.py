@@ -116,7 +116,7 @@ class Filling:
             try:
                 expected = len(self._sums.all)
                 while (frame := line.receive()).kind is not Kind.END:
-                    if frame.number != expected:
+                    if frame.kind is not Kind.PROBLEM and frame.number != expected:
                         raise Garbled(f"chunk {frame.number} came instead of {expected}")
                     expected += frame.length if frame.kind is Kind.ZEROS else 1
                     if count is not None and expected > count:

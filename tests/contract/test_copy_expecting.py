@@ -155,3 +155,16 @@ def test_who_brings_more_than_fits_hears_that_it_does_not(met: Met) -> None:
     assert "data beyond that" in line.hear(Verdict).problem
     assert "data beyond that" in met.ended().problem
     assert met.disk.read_bytes() == b"".join(DATA)  # and the disk is no larger
+
+
+def test_a_problem_in_the_middle_is_no_connection_that_broke(met: Met) -> None:
+    """Who cannot read his disk says so whatever he has sent, and is not asked to come again."""
+    line, _ = met.visit()
+    line.say(Welcome(size=2 * CHUNK, begin=0))
+    line.send(Frame(Kind.PLAIN, 0, CHUNK, SUMS[0]), DATA[0])
+    problem = b"The disk cannot be read: Input/output error."
+    line.send(Frame(Kind.PROBLEM, 0, len(problem), NO_SUM), problem)
+    assert "Input/output error" in line.hear(Verdict).problem
+    told = met.ended()
+    assert told.is_final
+    assert told.problem == f"alpha: {problem.decode()}"
