@@ -9,20 +9,18 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from common.errors import GntError
 from noded.hypervisor.rules import open_image as open_allowed
 from noded.hypervisor.rules import read_rules
-from noded.images.cache import SCHEMES, SUM, ImageCache, sum_of
+from noded.images.cache import ImageCache, sum_of
 from noded.images.confined import confined
 from noded.images.contents import AS_QCOW2, Contents, Layout, contents_of
 from noded.images.fat import DoesNotFit, fat_image
 from noded.images.qcow2 import BadImage
-from noded.images.seed import LABEL, OF_FIRST_BOOT, BadSetting, seed_files
+from noded.images.seed import LABEL, BadSetting, seed_files
+from noded.images.wanted import SEED_DISK, seed_disk, wanted_image
 from noded.images.writing import open_image, write_image
-
-SEED_DISK = "cidata"  # the name of the disk that becomes the seed
 
 
 def main() -> None:
@@ -63,35 +61,19 @@ def tell(line: str) -> None:
 
 def _seed(told: Mapping[str, str]) -> tuple[int, bytes] | None:
     """Return the number of the disk for the seed, and what goes there; None: there is no such."""
-    for number in range(int(told["DISK_COUNT"])):
-        if told.get(f"DISK_{number}_NAME") == SEED_DISK and number:
-            return number, fat_image(LABEL, seed_files(told))
-    for name in OF_FIRST_BOOT:
-        if told.get(f"OSP_{name.upper()}"):
-            raise BadSetting(
-                f"{name} is told to the guest by a small disk, and the instance has none; make it "
-                f"with one more, as in --disk 1:size=4M,name={SEED_DISK},mode=ro"
-            )
-    return None
+    number = seed_disk(told)
+    return None if number is None else (number, fat_image(LABEL, seed_files(told)))
 
 
 def _source(told: Mapping[str, str], cache: Path, rules: Path) -> int:
-    url, path = told.get("OSP_URL", ""), told.get("OSP_FILE", "")
-    sha256 = told.get("OSP_SHA256", "").lower()
-    if sha256 and not SUM.fullmatch(sha256):
-        raise BadSetting("sha256 has 64 hexadecimal digits")
-    if bool(url) == bool(path):
-        raise BadSetting("say where the image is, with one of url and file")
-    if url:
-        # What is fetched from within a node's network is told to nobody who does not know it.
-        if not sha256:
-            raise BadSetting("an image from a url needs its sha256, too")
-        if urlsplit(url).scheme not in SCHEMES:
-            raise BadSetting(f"url begins with {' or '.join(SCHEMES)}, unlike “{url}”")
-        return ImageCache(cache, confined).open(url, sha256, tell)
-    descriptor = open_allowed(read_rules(rules), path, never=(cache,))
-    if sha256 and (found := sum_of(descriptor)) != sha256:
-        raise BadImage(f"{path} is another image: its SHA-256 is {found}, not {sha256}")
+    wanted = wanted_image(told)
+    if wanted.url:
+        return ImageCache(cache, confined).open(wanted.url, wanted.sha256, tell)
+    descriptor = open_allowed(read_rules(rules), wanted.path, never=(cache,))
+    if wanted.sha256 and (found := sum_of(descriptor)) != wanted.sha256:
+        raise BadImage(
+            f"{wanted.path} is another image: its SHA-256 is {found}, not {wanted.sha256}"
+        )
     return descriptor
 
 

@@ -29,11 +29,17 @@ def image_definition(cache: Path, rules: Path) -> Definition:
         cache: where fetched images are kept.
         rules: root's word on which files of the node may be used.
     """
-    program = (sys.executable, "-P", "-m", "noded.images.create", str(cache), str(rules))
+    scripts = {
+        script: (sys.executable, "-P", "-m", module, str(cache), str(rules))
+        for script, module in (
+            (Script.CREATE, "noded.images.create"),
+            (Script.VERIFY, "noded.images.verify"),
+        )
+    }
     return Definition(
         name="image",
         api_versions=(20,),
-        scripts={Script.CREATE: program},
+        scripts=scripts,
         parameters=PARAMETERS,
         knows_formats=True,
     )

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from common.errors import NodeFailure
 from common.model.disk import Qcow2Backing
 from common.noderpc.disks import Access, DiskSpec
-from common.noderpc.operating_systems import Script, ScriptReport
+from common.noderpc.operating_systems import Script, ScriptOrder, ScriptReport
 from noded.images.contents import Bytes
 from noded.images.definition import image_definition
 from noded.images.qcow2 import HEADER, BadImage, Qcow2
@@ -204,14 +205,17 @@ class Node:
             if part.stat().st_uid == os.geteuid():
                 part.chmod(part.stat().st_mode | 0o011)
 
-    def install(self, *, seed: bool = True, **parameters: str) -> tuple[str, ScriptReport]:
-        disks = self.disks if seed else self.disks[:1]
+    def order(self, *, seed: bool = True, **parameters: str) -> ScriptOrder:
         order = order_for(self.disks[0], Script.CREATE, os="image")
+        disks = self.disks if seed else self.disks[:1]
         subject = replace(order.subject, disks=disks, disk_names=("", "cidata"))
-        order = replace(order, subject=subject, parameters=parameters)
+        return replace(order, subject=subject, parameters=parameters)
+
+    def install(self, *, seed: bool = True, **parameters: str) -> tuple[str, ScriptReport]:
+        order = self.order(seed=seed, **parameters)
 
         async def story() -> tuple[str, ScriptReport]:
-            for disk in disks:
+            for disk in order.subject.disks:
                 await self.storage.ensure_present(disk)
                 await self.storage.attach(disk, Access.SOLE)
             await self.driver.check(order)
@@ -331,13 +335,18 @@ def test_another_image_than_the_sum_says_is_not_written(node: Node) -> None:
         ({"file": "IMAGES/none"}, "No such file"),
         ({"file": "IMAGES/x", "sha256": "abc"}, "64 hexadecimal digits"),
         ({"file": "IMAGES/x", "user": "jane"}, "--disk 1:size=4M,name=cidata,mode=ro"),
-        ({"url": "http://127.0.0.1:1/x", "sha256": "0" * 64}, "cannot be fetched"),
     ],
 )
-def test_what_cannot_be_done_is_told_and_nothing_is_written(
+def test_what_cannot_be_done_is_told_before_there_is_a_disk(
     node: Node, parameters: dict[str, str], why: str
 ) -> None:
     given = {key: text.replace("IMAGES", str(node.images)) for key, text in parameters.items()}
-    _, report = node.install(seed=False, **given)
-    assert why in report.problem
+    with pytest.raises(NodeFailure, match="image cannot be installed with these") as caught:
+        run(node.driver.check(node.order(seed=False, **given)))
+    assert why in caught.value.message
+
+
+def test_what_cannot_be_fetched_is_told_and_nothing_is_written(node: Node) -> None:
+    _, report = node.install(seed=False, url="http://127.0.0.1:1/x", sha256="0" * 64)
+    assert "cannot be fetched" in report.problem
     assert not any(node.content("disk"))
