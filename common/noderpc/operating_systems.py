@@ -48,6 +48,7 @@ class DefinitionReport(Report):
         scripts: that it has.
         is_trusted: what it brings runs as root of the node, and not in a sandbox.
         shadowed: directories of the same name that come later on the search path.
+        tells_endings: copies of what its scripts write or read wait for how these end.
     """
 
     name: Word
@@ -60,6 +61,7 @@ class DefinitionReport(Report):
     scripts: tuple[Script, ...] = ()
     is_trusted: bool = True
     shadowed: tuple[Path, ...] = ()
+    tells_endings: bool = False
 
 
 class Subject(Order, kw_only=True, omit_defaults=True):

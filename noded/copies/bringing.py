@@ -31,9 +31,10 @@ class Bringer:
             hello = line.hear(Hello)
             if not knows(hello, self._order.offer.secret):
                 raise NodeFailure(f"Who answers for {peer} expects another disk.")
-            verdict = self._serving.serve(line, hello)
-            if verdict.problem:
-                raise NodeFailure(f"{peer}: {verdict.problem}")
+            if not hello.is_done:
+                verdict = self._serving.serve(line, hello)
+                if verdict.problem:
+                    raise NodeFailure(f"{peer}: {verdict.problem}")
             self._status.succeed()
             line.say(Heard())
 

@@ -9,7 +9,7 @@ from common.errors import GntError
 from common.tls.context import stranger_context
 from noded.copies.door import Door
 from noded.copies.filling import Filling
-from noded.copies.frames import DEAD_AFTER_S, Heard, Line, Verdict
+from noded.copies.frames import DEAD_AFTER_S, Heard, Hello, Line, Verdict
 from noded.copies.orders import Expecting
 from noded.copies.status import Status
 
@@ -40,26 +40,32 @@ class Expecter:
             if line is None:
                 break
             self._receive(line)
+            if self._filling.is_used_up and not self._is_there:
+                break  # begun anew, another process waits here, with a script that is new, too
             wait_s = CONFIRMED_S if self._is_there else self._order.wait_s
         if self._is_there:
             self._status.succeed()
-        elif not self._status.is_final:
+        elif not (self._status.is_final or self._filling.is_used_up):
             told = f"Nobody has come from {self._order.peer.name} for {wait_s:.0f} seconds."
             self._status.fail(told, is_final=True)
         self._door.close()
 
     def _receive(self, line: Line) -> None:
-        self._is_there = False  # until this visit has shown it: it may begin anew
         with closing(line), self._status.of_connection(self._order.peer.name):
-            self._fill(line)
-            self._is_there = True
-            line.say(Verdict())
+            if self._is_there and self._filling.is_used_up:
+                line.say(Hello(secret=self._order.secret, have=0, sum="", is_done=True))
+            else:
+                self._is_there = False  # until shown: it may begin anew
+                self._fill(line)
+                self._is_there = True
+                line.say(Verdict())
             line.hear(Heard)
             self._is_heard = True
 
     def _fill(self, line: Line) -> None:
         try:
             self._filling.fill(line, self._order.secret)
+            self._filling.see_script_end()
         except GntError as error:
             with suppress(OSError):  # who brings it may be gone
                 line.say(Verdict(problem=error.message))

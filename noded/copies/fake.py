@@ -20,6 +20,7 @@ class _Offered:
     disk: DiskSpec
     peer: Peer
     offer: Offer
+    rate: int = 0  # MiB per second; 0: as fast as it goes
     taken_by: object = None  # the first that came, where others would find nothing any more
 
 
@@ -97,6 +98,15 @@ class FakeCopier(Copier):
             return None
         return self._contents.read(offered.disk)
 
+    def ending_of(self, copy: str) -> str | None:
+        """Return why the script has failed that is copied from; None: it goes on."""
+        offered = self._offered.get(copy)
+        return self._contents.ending(offered.disk) if offered else None
+
+    def rate_of(self, copy: str) -> int:
+        """Return how many MiB per second may be sent; 0: as fast as it goes."""
+        return self._offered[copy].rate
+
     @property
     def certificate(self) -> str:
         """What this machine shows to those of another cluster."""
@@ -113,13 +123,13 @@ class FakeCopier(Copier):
         disk: DiskSpec,
         peer: Peer,
         compression: Compression,  # noqa: ARG002 -- words are short
-        rate: int,  # noqa: ARG002 -- the same for all
+        rate: int,
     ) -> Offer:
         if copy not in self._offered:
             self._open(disk)
             self._wires.ports += 1
             offer = Offer(port=self._wires.ports, secret=f"secret {self._wires.ports}")
-            self._offered[copy] = _Offered(disk, peer, offer)
+            self._offered[copy] = _Offered(disk, peer, offer, rate)
         return self._offered[copy].offer
 
     async def fetch(self, copy: str, disk: DiskSpec, peer: Peer, host: str, offer: Offer) -> None:  # noqa: ARG002
@@ -135,6 +145,9 @@ class FakeCopier(Copier):
 
     async def expect(self, copy: str, disk: DiskSpec, peer: Stranger, wait_s: float) -> Offer:
         if offer := self._between.offered(copy):
+            if self._between.is_broken(copy):
+                self._storages.open(disk)
+                self._between.expect_anew(copy)
             return offer
         self._open(disk)
         return self._between.expect(copy, disk, peer, wait_s)
@@ -203,11 +216,15 @@ class FakeCopier(Copier):
             return
         if _now() - fetching.begun_at < CONNECT_S:
             return
-        more = (_now() - since) * self._wires.mib_per_s
+        most = self._wires.copiers[fetching.source].rate_of(copy) or self._wires.mib_per_s
+        more = (_now() - since) * min(most, self._wires.mib_per_s)
         fetching.done = min(fetching.disk.size, fetching.done + more)
         whole = fetching.done >= fetching.disk.size
         self._contents.write(fetching.disk, source if whole else f"a part of {source}")
-        fetching.has_ended = whole
+        ending = self._wires.copiers[fetching.source].ending_of(copy) if whole else None
+        if ending:
+            fetching.problem = NodeFailure(ending)
+        fetching.has_ended = ending == ""
 
     def _find(self, copy: str, fetching: _Fetching) -> str | None:
         """Return what the source has to give; None if it cannot be had."""

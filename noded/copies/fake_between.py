@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from common.errors import NodeFailure
+from common.model.disk import StreamBacking
 from common.names import DiskId
 from common.noderpc.copies import BrokenOff, Offer, Stranger
 from common.noderpc.disks import DiskSpec
@@ -20,6 +21,8 @@ class Contents(Protocol):
 
     def read(self, disk: DiskSpec) -> str: ...
     def write(self, disk: DiskSpec, word: str) -> None: ...
+    def ending(self, disk: DiskSpec) -> str | None:
+        """Return why a script has failed whose stream this is; None: it goes on."""
 
 
 @dataclass
@@ -29,6 +32,7 @@ class _Expected:
     offer: Offer
     give_up_at: float
     done: float = 0.0  # MiB
+    problem: NodeFailure | None = None
     has_ended: bool = False
 
 
@@ -41,6 +45,7 @@ class _Brought:
     begun_at: float
     looked_at: float
     done: float = 0.0
+    visited: "tuple[FakeBetween, str] | None" = None
     problem: NodeFailure | None = None
     has_ended: bool = False
 
@@ -49,7 +54,7 @@ class _Brought:
 class FakeBridge:
     """The machines of two clusters that can reach one another, by cluster and address."""
 
-    mib_per_s: int = 1024
+    mib_per_s: float = 1024
     reaches: bool = True
     ports: int = 30_000
     machines: dict[tuple[str, str], "FakeBetween"] = field(default_factory=dict)
@@ -92,9 +97,8 @@ class FakeBetween:
         return {*self._expected, *self._brought}
 
     def uses(self, disk: DiskId) -> bool:
-        expected = [each.disk.id for each in self._expected.values() if not each.has_ended]
-        brought = [each.disk.id for each in self._brought.values() if not each.has_ended]
-        return disk in [*expected, *brought]
+        every: list[_Expected | _Brought] = [*self._expected.values(), *self._brought.values()]
+        return any(disk == each.disk.id and not (each.has_ended or each.problem) for each in every)
 
     def forget(self, copy: str | None = None) -> None:
         """End one copy, or all of them."""
@@ -112,6 +116,16 @@ class FakeBetween:
         expected = self._expected.get(copy)
         return expected.offer if expected else None
 
+    def is_broken(self, copy: str) -> bool:
+        """Tell whether who brought it has broken off in the middle of what is not sent twice."""
+        expected = self._expected.get(copy)
+        return expected is not None and isinstance(expected.problem, BrokenOff)
+
+    def expect_anew(self, copy: str) -> None:
+        """Wait again, where it was expected, for all of it."""
+        expected = self._expected[copy]
+        expected.problem, expected.done = None, 0.0
+
     def brings(self, copy: str) -> bool:
         """Tell whether a copy is being brought, or has been."""
         brought = self._brought.get(copy)
@@ -119,7 +133,7 @@ class FakeBetween:
 
     def bring(self, copy: str, disk: DiskSpec, peer: Stranger, host: str, offer: Offer) -> None:
         before = self._brought.get(copy)
-        done = before.done if before else 0.0
+        done = before.done if before and not _is_stream(disk) else 0.0
         self._brought[copy] = _Brought(disk, peer, host, offer, _now(), _now(), done)
 
     def look(self, copy: str) -> Fetched | None:
@@ -130,6 +144,8 @@ class FakeBetween:
                 raise brought.problem
             return _fetched(brought.disk, brought.done, has_ended=brought.has_ended)
         if expected := self._expected.get(copy):
+            if expected.problem:
+                raise expected.problem
             if not expected.has_ended and _now() > expected.give_up_at:
                 raise NodeFailure(f"Nobody has come from {expected.peer.name}.")
             return _fetched(expected.disk, expected.done, has_ended=expected.has_ended)
@@ -146,7 +162,8 @@ class FakeBetween:
 
     def expecting(self, offer: Offer, certificate: str) -> str | None:
         for copy, each in self._expected.items():
-            if each.offer == offer and each.peer.certificate == certificate:
+            is_it = each.offer == offer and each.peer.certificate == certificate
+            if is_it and each.problem is None:
                 return copy
         return None
 
@@ -156,16 +173,32 @@ class FakeBetween:
         return [
             (copy, each.disk)
             for copy, each in every
-            if each.peer.certificate == certificate and not each.has_ended
+            if each.peer.certificate == certificate and not (each.has_ended or each.problem)
         ]
 
-    def receive(self, copy: str, word: str, done: float) -> bool:
-        """Take what has come; tell whether that is all."""
+    def receive(self, copy: str, word: str, done: float) -> str | None:
+        """Take what has come; return what has become of it, None as long as that is open."""
         expected = self._expected[copy]
-        expected.has_ended = done >= expected.disk.size
-        self._contents.write(expected.disk, word if expected.has_ended else f"a part of {word}")
+        if expected.has_ended:
+            return ""
+        is_whole = done >= expected.disk.size
+        self._contents.write(expected.disk, word if is_whole else f"a part of {word}")
         expected.done = done
-        return expected.has_ended
+        ending = self._contents.ending(expected.disk) if is_whole else None
+        if ending:
+            self.refuse(copy, ending)
+        expected.has_ended = ending == ""
+        return ending
+
+    def refuse(self, copy: str, problem: str) -> None:
+        """Have nothing of a copy after all."""
+        self._expected[copy].problem = NodeFailure(problem)
+
+    def break_off(self, copy: str) -> None:
+        """Lose who brings a copy; what goes to a script cannot be taken up again."""
+        expected = self._expected.get(copy)
+        if expected and _is_stream(expected.disk) and not expected.has_ended:
+            expected.problem = BrokenOff("The connection was closed.", done=0)
 
     def _bring_on(self, brought: _Brought) -> None:
         if brought.has_ended or brought.problem or _now() - brought.begun_at < CONNECT_S:
@@ -173,13 +206,28 @@ class FakeBetween:
         since, brought.looked_at = brought.looked_at, _now()
         found = self._bridge.find(brought.host, brought.peer, brought.offer, self.certificate)
         if found is None:
+            if brought.visited:
+                there, copy = brought.visited
+                there.break_off(copy)
             done = round(brought.done * CHUNK)
             brought.problem = BrokenOff("The connection was refused.", done=done)
             return
         more = (_now() - since) * self._bridge.mib_per_s
         brought.done = min(brought.disk.size, brought.done + more)
-        there, copy = found
-        brought.has_ended = there.receive(copy, self._contents.read(brought.disk), brought.done)
+        brought.visited = there, copy = found
+        is_whole = brought.done >= brought.disk.size
+        ending = self._contents.ending(brought.disk) if is_whole else None
+        if ending:
+            there.refuse(copy, ending)
+        elif not is_whole or ending == "":
+            ending = there.receive(copy, self._contents.read(brought.disk), brought.done)
+        if ending:
+            brought.problem = NodeFailure(f"{brought.peer.name}: {ending}")
+        brought.has_ended = ending == ""
+
+
+def _is_stream(disk: DiskSpec) -> bool:
+    return isinstance(disk.backing, StreamBacking)
 
 
 def _fetched(disk: DiskSpec, done: float, *, has_ended: bool) -> Fetched:

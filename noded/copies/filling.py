@@ -1,12 +1,14 @@
 """One side of a conversation: filling a disk with what somebody tells of theirs."""
 
 import os
+import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 from common.errors import NodeFailure
 from noded.copies import chunks
+from noded.copies.ending import Ending
 from noded.copies.estimate import from_the_line
 from noded.copies.frames import (
     DEAD_AFTER_S,
@@ -19,6 +21,7 @@ from noded.copies.frames import (
     Welcome,
 )
 from noded.copies.growing import GrowingTarget
+from noded.copies.serving import SYNC_S
 from noded.copies.status import Status
 from noded.copies.streams import StreamTarget, is_stream, meet
 from noded.copies.target import Sums, Target
@@ -64,8 +67,12 @@ class Filling:
         self._wanted, self._status, self._from = wanted, status, source
         self._sums = Sums(wanted.sums)
         self._received = 0
-        self._pipe = meet(wanted.disk, os.O_WRONLY) if is_stream(wanted.disk) else None
-        if self._pipe is not None:
+        self._pipe: int | None = None
+        self._ending: Ending | None = None
+        self.is_used_up = False  # what a script has read cannot be taken back
+        if is_stream(wanted.disk):
+            self._ending = Ending(wanted.disk)
+            self._pipe = meet(wanted.disk, os.O_WRONLY)
             self._sums.cut(0)  # what began anew begins at its beginning
 
     def fill(self, line: Line, secret: str) -> None:
@@ -94,9 +101,28 @@ class Filling:
         finally:
             target.close()
 
+    def see_script_end(self) -> None:
+        """Return when the script that was filled has ended, if it was one.
+
+        Raises:
+            NodeFailure: it has failed, or goes on for longer than who has sent it waits.
+        """
+        until = time.monotonic() + SYNC_S
+
+        def go_on() -> None:
+            if time.monotonic() > until:
+                raise NodeFailure(
+                    f"The script has not ended {SYNC_S / 60:.0f} minutes after it had all of "
+                    f"{self._wanted.path}."
+                )
+
+        if self._ending and (problem := self._ending.wait(go_on=go_on)):
+            raise NodeFailure(f"The script that reads {self._wanted.path} {problem}.")
+
     def _target(self, size: int | None) -> Filled:
         wanted = self._wanted
         if self._pipe is not None:
+            self.is_used_up = True
             return StreamTarget(self._pipe, wanted.path, size)
         if size is not None:
             return Target(_contents(wanted), wanted.path, size)

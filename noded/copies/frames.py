@@ -39,13 +39,15 @@ class Hello(Order, omit_defaults=True):
     """``have`` chunks are there already, whose sum is ``sum`` (hexadecimal).
 
     A script may take nothing for ``patience_s``: it makes a file system first, say. Of disks that
-    is not said, as nodes that know of no scripts expect.
+    is not said, as nodes that know of no scripts expect. ``is_done``: all had come to a script,
+    which has ended well, and who has brought it did not hear so.
     """
 
     secret: str
     have: int
     sum: str
     patience_s: Annotated[int, Meta(ge=1, le=SCRIPTS_S)] = DEAD_AFTER_S
+    is_done: bool = False
 
 
 class Welcome(Order):

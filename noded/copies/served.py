@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 
+from noded.copies.ending import Ending
 from noded.copies.estimate import open_estimate
 from noded.copies.orders import Bringing, Sending
 from noded.copies.serving import Serving
@@ -23,9 +24,15 @@ def serving(
     """
     if is_stream(order.disk):
         estimate = open_estimate(order.disk)
+        ending = Ending(order.disk)
         pipe = meet(order.disk, os.O_RDONLY)
         return StreamServing(
-            pipe, estimate, compression=order.compression, rate=order.rate, advance=advance
+            pipe,
+            estimate,
+            ending,
+            compression=order.compression,
+            rate=order.rate,
+            advance=advance,
         )
     source = Source(contents_of(order.disk, order.layout), order.compression)
     return Serving(source, path=order.path, rate=order.rate, begin=begin, advance=advance)

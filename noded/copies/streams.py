@@ -6,18 +6,31 @@ import signal
 import stat
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from common.errors import NodeFailure
 from common.noderpc.copies import Compression
 from noded.copies import chunks
+from noded.copies.ending import Ending
 from noded.copies.estimate import on_the_line, read_estimate
-from noded.copies.frames import NO_SUM, Frame, Garbled, Hello, Kind, Line, Verdict, Welcome
+from noded.copies.frames import (
+    NO_SUM,
+    SCRIPTS_S,
+    Frame,
+    Garbled,
+    Hello,
+    Kind,
+    Line,
+    Verdict,
+    Welcome,
+)
 from noded.copies.serving import SILENT_S, SYNC_S
 from noded.copies.target import verified
 from noded.copies.throttle import Throttle
 
 MEET_S = 60  # for the script to come to its end of a pipe
+READ_S = SCRIPTS_S  # for it to read on: who sends it more waits as long, and begins later
 
 
 def is_stream(descriptor: int) -> bool:
@@ -51,13 +64,14 @@ class StreamServing:
         self,
         pipe: int,
         estimate: int | None,
+        ending: Ending,
         *,
         compression: Compression,
         rate: int,
         advance: Callable[[int, int], None],
     ) -> None:
         """Send what comes from a pipe; ``estimate`` is open where the script may say how much."""
-        self._estimate = estimate
+        self._estimate, self._ending = estimate, ending
         self._pipe, self._compression, self._advance = pipe, compression, advance
         self._throttle = Throttle(rate)
         self._is_begun = False
@@ -84,7 +98,7 @@ class StreamServing:
         for data in chunks_of(self._pipe):
             expected = self._expected()
             if not data or expected != told:
-                line.send(Frame(Kind.ZEROS, len(sums), 0, on_the_line(expected)))
+                _be_heard(line, len(sums), expected)
                 told = expected
             if not data:
                 continue
@@ -97,11 +111,20 @@ class StreamServing:
             sums.append(sum_of_it)
             sent, done = sent + passed, done + len(data)
             self._advance(done, sent)
+        # Whether it was whole is known by how the script has ended, and only then.
+        if problem := self._ending.wait(go_on=lambda: _be_heard(line, len(sums), told)):
+            text = f"The script that wrote this {problem}.".encode()
+            line.send(Frame(Kind.PROBLEM, len(sums), len(text), NO_SUM), text)
+            return
         whole = chunks.sum_of_all(sums)
         line.send(Frame(Kind.END, len(sums), len(whole), NO_SUM), whole)
 
     def _expected(self) -> int:
         return 0 if self._estimate is None else read_estimate(self._estimate)
+
+
+def _be_heard(line: Line, chunk: int, expected: int) -> None:
+    line.send(Frame(Kind.ZEROS, chunk, 0, on_the_line(expected)))
 
 
 class StreamTarget:
@@ -110,6 +133,9 @@ class StreamTarget:
     def __init__(self, pipe: int, path: str, source_size: int | None) -> None:
         """Pass on ``source_size`` bytes; None: as many as come."""
         self._pipe, self._path, self._source_size = pipe, path, source_size
+        os.set_blocking(pipe, False)
+        self._room = select.poll()
+        self._room.register(pipe, select.POLLOUT)
         self._is_open = True
 
     def close(self) -> None:
@@ -141,7 +167,13 @@ class StreamTarget:
         view = memoryview(data)
         try:
             while view:
-                view = view[os.write(self._pipe, view) :]
+                if not self._room.poll(READ_S * 1000):
+                    raise NodeFailure(
+                        f"The script has read nothing more of {self._path} for "
+                        f"{READ_S // 60} minutes; see in its log on this node what it waits for."
+                    )
+                with suppress(BlockingIOError):  # there is less room than it takes to be told so
+                    view = view[os.write(self._pipe, view) :]
         except BrokenPipeError as error:
             raise NodeFailure(
                 f"The script has ended before it had read all of {self._path}.", path=self._path

@@ -153,6 +153,7 @@ def report_of(found: Definition) -> DefinitionReport:
         hypervisors=found.hypervisors,
         scripts=tuple(sorted(found.scripts)),
         is_trusted=found.is_trusted,
+        tells_endings=True,
     )
 
 

@@ -195,6 +195,7 @@ class ProcessOsDriver(OsDriver):
                 reads=stream if order.script is Script.IMPORT else "",
                 writes=stream if order.script is Script.EXPORT else "",
                 estimate=home.make_estimate() if order.script is Script.EXPORT else "",
+                ending=home.make_ending() if stream else "",
                 result=str(home.directory / RESULT),
             )
             self._start(home, task, ours)

@@ -56,6 +56,7 @@ class FakeOsDriver(OsDriver):
     ) -> None:
         """Write to ``contents``; ``is_in_use`` tells whether somebody else has a disk open."""
         self._streams = streams or FakeStreams()
+        self._streams.ending_of = self._ending
         self._storages, self._contents, self._is_in_use = storages, contents, is_in_use
         self._runs: dict[str, _Run] = {}
         # For scenarios to change:
@@ -111,7 +112,9 @@ class FakeOsDriver(OsDriver):
         self._runs = {
             name: each
             for name, each in self._runs.items()
-            if each.order.subject.id != order.subject.id or not each.has_ended
+            if each.order.subject.id != order.subject.id
+            or not each.has_ended
+            or (order.disk is not None and each.order.script is order.script)
         }
         self._runs[run] = _Run(order, _now())
         if order.disk is not None:
@@ -140,6 +143,13 @@ class FakeOsDriver(OsDriver):
             if not found.has_ended:
                 self._write(run, found, "a part of ")
         self._streams.waiting.pop(run, None)
+
+    def _ending(self, name: str) -> str | None:
+        run = self._runs.get(name)
+        if run is None:
+            return "was killed"
+        self._settle(name, run)
+        return run.problem if run.has_ended else None
 
     def _settle(self, name: str, run: _Run) -> None:
         if run.has_ended or _now() < run.begun_at + TAKES_S or not self._streams.is_done(name):

@@ -1,5 +1,6 @@
 """Streams of scripts that only pretend: a word each."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from common.noderpc.disks import DiskSpec
@@ -23,6 +24,7 @@ class FakeStreams(Streams):
 
     def __init__(self) -> None:
         self.waiting: dict[str, FakeStream] = {}
+        self.ending_of: Callable[[str], str | None] = lambda _: ""  # as whoever runs them knows
 
     def wait(self, run: str, writes: str | None) -> None:
         """Have a script wait that ``writes`` this, or reads."""
@@ -35,6 +37,10 @@ class FakeStreams(Streams):
             return True
         has_come = bool(stream.word) and not stream.word.startswith(PART)
         return stream.is_met and (has_come or not stream.is_read)
+
+    def ending(self, disk: DiskSpec) -> str | None:
+        """Return why its script has failed; None: it goes on, empty: it has ended well."""
+        return self.ending_of(stream_of(disk))
 
     def open(self, disk: DiskSpec) -> int:
         run = stream_of(disk)

@@ -7,7 +7,7 @@ from pathlib import Path
 from common.errors import GntError
 from common.messages import Order, Report, from_json, to_json
 from common.names import InstanceId
-from noded.copies import estimate
+from noded.copies import ending, estimate
 from noded.system.process_home import PRIVATE, ProcessHome
 
 RESULT = "result.json"
@@ -40,12 +40,8 @@ class Result(Report):
 
     @property
     def ending(self) -> str:
-        """Say how; a shell stands between, which tells signals in its way."""
-        if self.status > 128:
-            return f"was ended by signal {self.status - 128}"
-        if self.status < 0:
-            return f"was ended by signal {-self.status}"
-        return f"ended with status {self.status}"
+        """Say how."""
+        return ending.told(self.status)
 
 
 class Home(ProcessHome):
@@ -62,6 +58,11 @@ class Home(ProcessHome):
         """Make the file for how much a script expects to write, and return where it is."""
         self.write(estimate.FILE, b"")
         return str(self.directory / estimate.FILE)
+
+    def make_ending(self) -> str:
+        """Make the file by which others hear how a script ended, and return where it is."""
+        self.write(ending.FILE, b"")
+        return str(self.directory / ending.FILE)
 
     def make_sandbox(self) -> str:
         """Make the directory where a script that is not trusted finds all that it sees."""

@@ -18,6 +18,7 @@ class Task(Order, kw_only=True):
         reads: the pipe that it reads from its standard input; empty: nothing.
         writes: the pipe for its standard output; empty: that is said, too.
         estimate: the file for how much it expects to write; empty: it is not asked.
+        ending: the file by which whoever copies its stream hears how it ended; empty: it has none.
         result: the file that says how it ended.
     """
 
@@ -32,4 +33,5 @@ class Task(Order, kw_only=True):
     reads: str = ""
     writes: str = ""
     estimate: str = ""
+    ending: str = ""
     result: str

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common.messages import from_json, to_json
+from noded.copies.ending import KeptEnding
 from noded.operating_systems.confine import command_line
 from noded.operating_systems.estimate import Estimate
 from noded.operating_systems.held import Held
@@ -23,6 +24,7 @@ from noded.operating_systems.output import keep
 from noded.operating_systems.sandbox import sandboxed
 
 MEET_S = 900.0  # for a copy; who would begin it may be gone, and disks are claimed meanwhile
+AGAIN_S = 1.0  # between signals that the time for meeting is over
 GRACE_S = 10  # to clear up, for a script that is told to end
 LARGEST_TASK = 4 << 20
 
@@ -31,10 +33,11 @@ def main() -> None:
     descriptor = int(sys.argv[2])
     task = from_json(os.pread(descriptor, LARGEST_TASK, 0), Task, what="what to run")
     os.close(descriptor)
+    ending = KeptEnding(task.ending) if task.ending else None  # before anybody meets its stream
     # Before a signal waits for anything: nobody may ever come to the other end.
     reads = meet(task.reads, os.O_RDONLY) if task.reads else None
     writes = meet(task.writes, os.O_WRONLY) if task.writes else None
-    _Worker(task, reads, writes).run()
+    _Worker(task, reads, writes).run(ending)
 
 
 def meet(stream: str, access: int, patience_s: float = MEET_S) -> int:
@@ -45,10 +48,12 @@ def meet(stream: str, access: int, patience_s: float = MEET_S) -> int:
     """
 
     def give_up(*_: Any) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)  # what is done on the way out is done whole
         raise TimeoutError("nobody has come to the other end of its stream")
 
     before = signal.signal(signal.SIGALRM, give_up)
-    signal.setitimer(signal.ITIMER_REAL, patience_s)
+    # Again and again: a signal just before the kernel waits does not end the wait.
+    signal.setitimer(signal.ITIMER_REAL, patience_s, min(patience_s, AGAIN_S))
     try:
         return os.open(stream, access | os.O_CLOEXEC)
     finally:
@@ -85,7 +90,7 @@ class _Worker:
         signal.signal(signal.SIGALRM, self._kill)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
 
-    def run(self) -> None:
+    def run(self, ending: KeptEnding | None) -> None:
         said = self._script.stdout or self._script.stderr
         assert said
         keep(said, self._task.log, Mask(self._task.secrets))
@@ -94,6 +99,8 @@ class _Worker:
         unfinished = Path(f"{self._task.result}.new")
         unfinished.write_bytes(to_json(Result(status=status, was_stopped=self._was_stopped)))
         unfinished.replace(self._task.result)
+        if ending:
+            ending.tell(status)
 
     def _stop(self, *_: Any) -> None:
         """Have the script clear up, which is killed if it takes its time."""

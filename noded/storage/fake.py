@@ -196,6 +196,10 @@ class FakeStorage(Storage, PoolDriver):
     def write(self, disk: DiskSpec, word: str) -> None:
         self._locate(disk).contents[self._name(disk)] = word
 
+    def ending(self, _: DiskSpec) -> str | None:
+        """Tell that no script writes what is on a disk."""
+        return ""
+
     def _check_unused(self, disk: DiskSpec) -> None:
         path = self._name(disk)
         if path in self._locate(disk).in_use or self._uses(disk.id):

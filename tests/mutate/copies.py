@@ -17,6 +17,7 @@ BETWEEN, MOVES = (
     "tests/contract/test_copies_between_clusters.py",
     "tests/sim/test_moves_between_clusters.py",
 )
+BY_SCRIPT, ENDING = "tests/sim/test_moves_by_script.py", "tests/unit/noded/copies/test_ending.py"
 
 OF_COPIES = (
     Fault(
@@ -88,8 +89,7 @@ OF_COPIES = (
     Fault(
         "disk sent anywhere", "a disk goes where a cluster that is trusted expects it",
         "coordinator/operations/backup/trust.py",
-        'if not self._is_signed("place", _place(index, destination), signature, salt):',
-        "if False:",
+        "_PLACES.items() if self._is_signed(what, text, signature, salt)", "_PLACES.items()",
         (MOVES,),
     ),
     Fault(
@@ -103,11 +103,11 @@ OF_COPIES = (
         "coordinator/operations/steps/between_clusters.py",
         """        f"receive the disks of {name} from another cluster",
         do=do,
-        undo=lambda: _end(cluster, sides),
+        undo=lambda: _end(cluster, sides, carrier),
         point_of_no_return=True,""",
         """        f"receive the disks of {name} from another cluster",
         do=do,
-        undo=lambda: _end(cluster, sides),
+        undo=lambda: _end(cluster, sides, carrier),
         point_of_no_return=False,""",
         (MOVES,),
     ),
@@ -138,7 +138,45 @@ OF_COPIES = (
     Fault(
         "half a disk complete", "a disk that is begun anew is not complete before its end",
         "noded/copies/expecting.py",
-        "        self._is_there = False  # until this visit has shown it: it may begin anew\n", "",
+        "                self._is_there = False  # until shown: it may begin anew\n", "",
         (EXPECTING,),
+    ),
+    Fault(
+        "problem in the middle", "who cannot read a disk says why, whatever he has sent before",
+        "noded/copies/filling.py",
+        "if frame.kind is not Kind.PROBLEM and frame.number != expected:",
+        "if frame.number != expected:",
+        (EXPECTING,),
+    ),
+    Fault(
+        "killed and believed", "what a script that was killed has written or read does not count",
+        "noded/copies/ending.py",
+        '            return "was killed"\n', '            return ""\n',
+        (ENDING,),
+    ),
+    Fault(
+        "failed and believed", "what a script has written or read counts if it has ended well",
+        "noded/copies/ending.py",
+        'if status == b"0" else', 'if status else',
+        (ENDING,),
+    ),
+    Fault(
+        "read on by a script", "what broke off in the middle of a script is begun anew",
+        "coordinator/operations/steps/carriers.py",
+        "        self._spent.add(index)\n", "        return\n",
+        (BY_SCRIPT,),
+    ),
+    Fault(
+        "script asked for its secrets again", "a script that goes on is told nothing anew",
+        "coordinator/operations/steps/carriers.py",
+        "            await systems.look(run=id, offset=0)\n",
+        "            raise NotFound\n",
+        (BY_SCRIPT,),
+    ),
+    Fault(
+        "untrusted scripts on two clusters", "scripts that wait for one another are not run",
+        "coordinator/operations/backup/by_script.py",
+        "    if found is None or not found.is_trusted:\n", "    if found is None:\n",
+        (BY_SCRIPT,),
     ),
 )  # fmt: skip

@@ -64,6 +64,9 @@ class Contents:
             if volume := each._volume(disk.backing):
                 each._words[volume] = word
 
+    def ending(self, disk: DiskSpec) -> str | None:
+        return self.streams.ending(disk) if isinstance(disk.backing, StreamBacking) else ""
+
     def _copy(self, source: str, target: str) -> None:
         """Have a snapshot of a volume hold what that holds, or the other way round."""
         self._words[target] = self._words.get(source, "")

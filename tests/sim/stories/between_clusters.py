@@ -38,6 +38,9 @@ class Words:
 
     def write(self, _: DiskSpec, __: str) -> None: ...
 
+    def ending(self, _: DiskSpec) -> str | None:
+        return ""
+
 
 class OtherNode(FakeBetween):
     """Fills whatever is expected of it as soon as anybody looks."""

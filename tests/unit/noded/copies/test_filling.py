@@ -10,7 +10,9 @@ import pytest
 
 from common.errors import GntError, InvalidRequest, NodeFailure
 from common.noderpc.copies import Compression
+from noded.copies import filling
 from noded.copies.chunks import CHUNK, sum_of
+from noded.copies.ending import FILE, KeptEnding
 from noded.copies.filling import Filling
 from noded.copies.frames import NO_SUM, Frame, Hello, Kind, Verdict, Welcome
 from noded.copies.serving import Serving
@@ -91,3 +93,23 @@ def test_a_whole_disk_goes_on_where_it_broke_off_whatever_it_is_kept_in(
     assert told
     assert told.fetched.done_before == 2 * CHUNK
     assert there.read_bytes() == b"".join(CHUNKS)
+
+
+def test_a_script_that_has_all_and_does_not_end_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "SYNC_S", 0)
+    os.mkfifo(tmp_path / "stream")
+    (tmp_path / FILE).touch()
+    kept = KeptEnding(str(tmp_path / FILE))
+    script = os.open(tmp_path / "stream", os.O_RDONLY | os.O_NONBLOCK)
+    wanted = Wanted(
+        path="disk 0", disk=os.open(tmp_path / "stream", os.O_PATH),
+        sums=opened(tmp_path / "sums"), may_grow=False,
+    )  # fmt: skip
+    filled = Filling(wanted, Status(opened(tmp_path / "status")), "alpha")
+    with pytest.raises(NodeFailure, match="has not ended 0 minutes after it had all of disk 0"):
+        filled.see_script_end()
+    kept.tell(0)
+    filled.see_script_end()
+    os.close(script)
