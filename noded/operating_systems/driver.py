@@ -189,6 +189,7 @@ class ProcessOsDriver(OsDriver):
                 environment=dict(told),
                 secrets=tuple(order.parameters.get(name, "") for name in order.confidential),
                 sandbox="" if is_trusted else home.make_sandbox(),
+                turn=str(self._places.runs),
                 paths=paths,
                 disks=tuple(disks[reached]),
                 log=output,

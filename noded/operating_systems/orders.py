@@ -12,6 +12,7 @@ class Task(Order, kw_only=True):
         environment: all of it.
         secrets: texts that do not appear in its output.
         sandbox: where the root directory of a script is made that is not trusted; empty: it is.
+        turn: the directory by which scripts that are not trusted wait for one another.
         paths: of the disks that the script reaches.
         disks: descriptors of those; what was claimed is, for as long as they are open.
         log: the descriptor of the file for its output.
@@ -27,6 +28,7 @@ class Task(Order, kw_only=True):
     environment: dict[str, str]
     secrets: tuple[str, ...] = ()
     sandbox: str = ""
+    turn: str = ""
     paths: tuple[str, ...] = ()
     disks: tuple[int, ...] = ()
     log: int

@@ -22,6 +22,7 @@ from noded.operating_systems.masking import Mask
 from noded.operating_systems.orders import Task
 from noded.operating_systems.output import keep
 from noded.operating_systems.sandbox import sandboxed
+from noded.operating_systems.turns import take_turn
 
 MEET_S = 900.0  # for a copy; who would begin it may be gone, and disks are claimed meanwhile
 AGAIN_S = 1.0  # between signals that the time for meeting is over
@@ -37,6 +38,8 @@ def main() -> None:
     # Before a signal waits for anything: nobody may ever come to the other end.
     reads = meet(task.reads, os.O_RDONLY) if task.reads else None
     writes = meet(task.writes, os.O_WRONLY) if task.writes else None
+    if task.sandbox:  # after that: who is at the other end knows that somebody is there
+        take_turn(task.turn, task.log)  # until this process ends
     _Worker(task, reads, writes).run(ending)
 
 
