@@ -11,11 +11,10 @@ from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
 
-from common.errors import NotFound
+from common.errors import NodeFailure, NotFound
 from common.messages import to_json
 from common.model.disk import Mode
 from common.model.os_name import read_os_name
-from common.names import InstanceId
 from common.noderpc.disks import DiskSpec
 from common.noderpc.operating_systems import (
     WITH_STREAM,
@@ -38,9 +37,10 @@ from noded.operating_systems.home import RESULT, Home, Run, read_lines
 from noded.operating_systems.interface import OsDriver
 from noded.operating_systems.leftovers import layers_on, release
 from noded.operating_systems.logs import last_lines, log_path
+from noded.operating_systems.masking import Mask
 from noded.operating_systems.orders import Task
 from noded.operating_systems.sandbox import path_of_disk, sandboxed
-from noded.system.execute import execute
+from noded.system.execute import TOLD_LIMIT, CommandFailed, execute
 from noded.system.process import Process, start
 from noded.system.threads import in_thread
 
@@ -89,12 +89,18 @@ class ProcessOsDriver(OsDriver):
                 root = ours.enter_context(TemporaryDirectory(dir=self._places.runs))
                 verify = sandboxed(verify, root=root, definition=definition.path, disks=())
             paths = [("", "")] * len(order.subject.disks)
-            await execute(
-                *verify,
-                timeout_s=VERIFY_S,
-                environment=environment(order, definition, paths),
-                directory=definition.path or "/",
-            )
+            try:
+                await execute(
+                    *verify,
+                    timeout_s=VERIFY_S,
+                    environment=environment(order, definition, paths),
+                    directory=definition.path or "/",
+                )
+            except CommandFailed as error:
+                raise NodeFailure(
+                    f"{order.subject.os} cannot be installed with these parameters: "
+                    f"{_last_words(error, _secrets(order))}"
+                ) from None  # what it has said has secrets in it
 
     async def begin(self, run: str, order: ScriptOrder) -> None:
         home = self._home(run)
@@ -103,7 +109,7 @@ class ProcessOsDriver(OsDriver):
         definition = await in_thread(self._find, order)
         await self._reap(home)
         await in_thread(self._begin, home, order, definition)
-        await self._forget_others(home, order.subject.id)
+        await self._forget_others(home, order)
 
     async def look(self, run: str, offset: int) -> ScriptReport:
         home = self._home(run)
@@ -156,7 +162,6 @@ class ProcessOsDriver(OsDriver):
 
     def _begin(self, home: Home, order: ScriptOrder, definition: Definition) -> None:
         subject = order.subject
-        about = f"{order.script} of {subject.os} for {subject.name}"
         with ExitStack() as ours:  # the process has copies of its own
             disks = [self._open(ours, disk) for disk in subject.disks]
             used = slice(None) if order.disk is None else slice(order.disk, order.disk + 1)
@@ -171,7 +176,7 @@ class ProcessOsDriver(OsDriver):
             paths = tuple(path for path, _ in places[reached])
             home.keep(
                 Run(
-                    script=about,
+                    script=_about(order),
                     instance=subject.id,
                     log=str(log),
                     disks=paths,
@@ -187,7 +192,7 @@ class ProcessOsDriver(OsDriver):
                 argv=definition.scripts[order.script],
                 directory=definition.path or "/",
                 environment=dict(told),
-                secrets=tuple(order.parameters.get(name, "") for name in order.confidential),
+                secrets=_secrets(order),
                 sandbox="" if is_trusted else home.make_sandbox(),
                 turn=str(self._places.runs),
                 paths=paths,
@@ -232,12 +237,18 @@ class ProcessOsDriver(OsDriver):
             with child:
                 await child.ended()
 
-    async def _forget_others(self, home: Home, instance: InstanceId) -> None:
-        """Forget earlier runs for an instance, which nobody asks for any more."""
+    async def _forget_others(self, home: Home, order: ScriptOrder) -> None:
+        """Forget earlier runs for an instance, which nobody asks for any more.
+
+        Of those that import or export one goes on for each disk, some longer than others.
+        """
+        beside = _about(order) if order.disk is not None else ""
         for directory in await in_thread(lambda: [*self._places.runs.iterdir()]):
             other = Home(directory)
             about = other.run() if directory != home.directory else None
-            if about and about.instance == instance and not self._runs(other):
+            if about is None or about.instance != order.subject.id or about.script == beside:
+                continue
+            if not self._runs(other):
                 await self.end(directory.name)
 
     def _reports(self) -> tuple[DefinitionReport, ...]:
@@ -252,3 +263,23 @@ def _place(descriptor: int, disk: DiskSpec) -> tuple[str, str]:
     if layout_of(disk.backing).is_qcow2:
         return path, AS_QCOW2
     return path, "block" if path.startswith("/dev/") else "file:loop"
+
+
+def _about(order: ScriptOrder) -> str:
+    return f"{order.script} of {order.subject.os} for {order.subject.name}"
+
+
+def _secrets(order: ScriptOrder) -> tuple[str, ...]:
+    return tuple(order.parameters.get(name, "") for name in order.confidential)
+
+
+def _last_words(error: CommandFailed, secrets: tuple[str, ...]) -> str:
+    """Return why a script has failed, with nothing of ``secrets``."""
+    said, status = error.detail.get("stderr", ""), error.detail.get("status")
+    if len(said) >= TOLD_LIMIT:  # where it is cut there may be half of a secret
+        said = said.partition("\n")[2]
+    mask = Mask(secrets)
+    told = (mask.hide(said.encode()) + mask.rest()).decode(errors="replace")
+    if told and status is not None and status > 0:
+        return told
+    return f"{error.message.partition(' It said: ')[0]} {told}".rstrip()
