@@ -55,6 +55,8 @@ Serial = NewType("Serial", Count)  # counts commits; 0 is the empty state
 # What one machine may have: sums over any cluster stay far from where integers end.
 MiB = NewType("MiB", Annotated[int, Meta(ge=0, le=2**40)])  # an exbibyte
 Few = Annotated[int, Meta(ge=0, le=2**20)]  # processors, sockets
+MOST_DEBUG = 10
+DebugLevel = Annotated[int, Meta(ge=0, le=MOST_DEBUG)]  # how often somebody would say “--debug”
 Port = Annotated[int, Meta(ge=0, le=2**16 - 1)]
 Seconds = Annotated[float, Meta(ge=0, le=2**40)]  # of processors, or since 1970
 Load = Annotated[float, Meta(ge=0, le=2**20)]

@@ -12,7 +12,17 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from common.messages import Order, Report
-from common.names import Count, Few, InstanceId, InstanceName, NodeName, Path, Sentence, Word
+from common.names import (
+    Count,
+    DebugLevel,
+    Few,
+    InstanceId,
+    InstanceName,
+    NodeName,
+    Path,
+    Sentence,
+    Word,
+)
 from common.noderpc.disks import DiskSpec
 from common.noderpc.network import NicSpec
 from common.rpc.declare import NodeService, rpc
@@ -84,7 +94,7 @@ class Subject(Order, kw_only=True, omit_defaults=True):
     beparams: dict[str, Any] = {}
 
 
-class ScriptOrder(Order, kw_only=True):
+class ScriptOrder(Order, kw_only=True, omit_defaults=True):
     """What is to be run.
 
     Attributes:
@@ -96,6 +106,7 @@ class ScriptOrder(Order, kw_only=True):
         old_name: of the instance, for a renaming.
         disk: the number of the disk that is imported or exported.
         may_be_unknown: the variant need not be one that the definition declares.
+        debug_level: how much it is asked to say of what it does; 0: what is usual.
     """
 
     script: Script
@@ -106,6 +117,7 @@ class ScriptOrder(Order, kw_only=True):
     old_name: str = ""
     disk: Few | None = None
     may_be_unknown: bool = False
+    debug_level: DebugLevel = 0
 
 
 class ScriptReport(Report):

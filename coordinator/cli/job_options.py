@@ -4,12 +4,13 @@ import argparse
 import time
 from typing import Any
 
-from coordinator.cli.parser import add_json
+from coordinator.cli.parser import Parser, add_json
 from coordinator.cli.priority import read_priority
 
 
-def add_job_options(parser: argparse.ArgumentParser, *, verbose: bool = True) -> None:
+def add_job_options(parser: Parser, *, verbose: bool = True) -> None:
     """Add what all commands that submit jobs understand, ``-v`` if they have none of their own."""
+    parser.explain_debug("have scripts that it runs say more (DEBUG_LEVEL); may be given again")
     group = parser.add_argument_group("options of all jobs")
     if verbose:
         group.add_argument("-v", "--verbose", action="store_true", help="show details, too")
@@ -32,6 +33,8 @@ def common_fields(program: str, options: argparse.Namespace) -> dict[str, Any]:
         wire["dry_run"] = True
     if options.priority != "normal":
         wire["priority"] = read_priority(options.priority)
+    if options.debug:
+        wire["debug_level"] = options.debug
     if options.reason:
         wire["reason"] = [[f"gnt:client:{program}", options.reason, time.time_ns()]]
     return wire

@@ -105,6 +105,10 @@ class JobContext:
         return Owner(f"{self._running.owner}, operation {self._index + 1}")
 
     @property
+    def debug_level(self) -> int:
+        return int(self._running.op(self._index).input.get("debug_level", 0))
+
+    @property
     def placing(self) -> Placing:
         return self._around.placing
 

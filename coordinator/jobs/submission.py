@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order, from_builtins
 from common.model.job import Dependency, Job, OperationRecord, Status
-from common.names import LARGEST_COUNT, JobId
+from common.names import LARGEST_COUNT, MOST_DEBUG, Few, JobId
 from coordinator.jobs.bounds import check_job_size
 from coordinator.operations.base import read_operation
 from coordinator.state.versions import to_values
@@ -35,7 +35,7 @@ class _Common(Order):
     """Attributes that any operation may carry besides its parameters."""
 
     dry_run: bool = False
-    debug_level: int = 0
+    debug_level: Few = 0
     priority: int = 0
     depends: tuple[tuple[int, tuple[str, ...]], ...] | None = None
     comment: str | None = None
@@ -77,6 +77,8 @@ def read_job(
         left = [dependency for dependency in found if dependency is not None]
         depends += left
         kept: dict[str, Any] = {"dry_run": True} if common.dry_run else {}
+        if common.debug_level:
+            kept["debug_level"] = min(common.debug_level, MOST_DEBUG)  # Ganeti's has no end
         if common.reason:
             kept["reason"] = [list(each) for each in common.reason]
         if common.comment:

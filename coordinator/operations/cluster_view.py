@@ -81,6 +81,10 @@ class Cluster(Protocol):
         """Under which name this operation makes promises."""
 
     @property
+    def debug_level(self) -> int:
+        """How much scripts of this operation are asked to say of what they do."""
+
+    @property
     def placing(self) -> "Placing":
         """What it shares with others that look for room."""
 

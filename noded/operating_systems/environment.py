@@ -31,7 +31,7 @@ def environment(
     told: dict[str, Any] = {
         "OS_API_VERSION": version,
         "OS_NAME": definition.name,
-        "DEBUG_LEVEL": 0,
+        "DEBUG_LEVEL": order.debug_level,
         "PATH": PATH,
         "INSTANCE_NAME": subject.name,
         "INSTANCE_OS": subject.os,

@@ -114,7 +114,10 @@ def complete(
         confidential |= read_parameters(each, what="the confidential parameters")
     public = public_parameters(cluster.config.cluster, subject.os, own)
     return replace(
-        order, parameters=public | confidential, confidential=tuple(sorted(confidential))
+        order,
+        parameters=public | confidential,
+        confidential=tuple(sorted(confidential)),
+        debug_level=cluster.debug_level,
     )
 
 

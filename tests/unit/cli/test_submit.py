@@ -201,6 +201,8 @@ from tests.unit.cli.coordinator import ScriptedCoordinator
           "on_nodes": ["beta", "gamma"], "repeat": 2}),
         ("gnt-debug test-osparams --os-parameters-secret a=b,c=d",
          {"OP_ID": "OP_TEST_OS_PARAMS", "osparams_secret": {"a": "b", "c": "d"}}),
+        ("gnt-instance reinstall -f -d --debug web1",
+         {"OP_ID": "OP_INSTANCE_REINSTALL", "instance_name": "web1", "debug_level": 2}),
         (
             "gnt-instance modify --net -1:remove --disk -1:add,size=1G -O -mirror -H -acpi web1",
             {

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from common.messages import to_json
 from common.names import InstanceName, NicId, NodeName
 from common.noderpc.network import NicSpec
 from common.noderpc.operating_systems import Script, ScriptOrder, Subject
@@ -95,6 +96,11 @@ def test_each_script_is_told_what_only_it_needs() -> None:
         {"OLD_INSTANCE_NAME": "old1"},
         {"IMPORT_DEVICE": "/dev/dm-3", "IMPORT_DISK_PATH": "/dev/dm-3", "IMPORT_INDEX": "0"},
     ]
+
+
+def test_a_script_is_told_how_much_it_is_asked_to_say() -> None:
+    assert told(replace(ORDER, debug_level=2))["DEBUG_LEVEL"] == "2"
+    assert b"debug_level" not in to_json(ORDER), "older nodes would refuse it"
 
 
 def test_the_first_variant_is_the_usual_one() -> None:
