@@ -17,9 +17,9 @@ from noded.operating_systems.driver import Places, ProcessOsDriver
 from noded.storage.directories import Directories
 from noded.storage.file import FileStorage
 from noded.system.execute import execute
-from tests.contract.test_os_scripts import DISK, RUN, ended, order_for
 from tests.support.disks import file_disk
 from tests.support.https_node import run
+from tests.support.script_rigs import DISK, RUN, ended, order_for
 
 DEFINITIONS = Path("/usr/share/ganeti/os")
 VARIANTS = Path("/etc/ganeti/instance-debootstrap/variants")
@@ -124,7 +124,7 @@ def test_what_debootstrap_exports_it_imports_on_a_larger_disk(tmp_path: Path) ->
 
 _MOVE = """
 import pathlib, sys
-from tests.contract.test_script_streams import move_by
+from tests.support.script_streams import move_by
 move_by("debootstrap+default", pathlib.Path("/usr/share/ganeti/os"), pathlib.Path(sys.argv[1]))
 """
 

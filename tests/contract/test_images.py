@@ -28,10 +28,10 @@ from noded.storage.interface import Storage
 from noded.storage.qcow2.driver import Qcow2Storage
 from noded.storage.qcow2.guests import NobodyHasThem
 from noded.system.execute import execute
-from tests.contract.test_os_scripts import DISK, RUN, ended, order_for
 from tests.support.disks import file_disk
 from tests.support.https_node import run
 from tests.support.programs import needs
+from tests.support.script_rigs import DISK, RUN, ended, order_for
 
 MIB = 1 << 20
 SIZE = 12 * MIB

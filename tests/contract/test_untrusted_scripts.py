@@ -10,12 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import NodeFailure
-from common.names import DiskId
-from common.noderpc.operating_systems import Script
+from common.names import DiskId, InstanceId
+from common.noderpc.operating_systems import Script, ScriptOrder
 from noded.operating_systems.leftovers import layers_on
 from noded.operating_systems.sandbox import UNTRUSTED
 from noded.system.execute import execute
-from tests.contract.test_os_scripts import (
+from tests.support.disks import file_disk
+from tests.support.https_node import run
+from tests.support.os_definition import write_definition, write_script
+from tests.support.script_rigs import (
     RUN,
     ProcessRig,
     attached,
@@ -23,13 +26,12 @@ from tests.contract.test_os_scripts import (
     ended,
     order,
 )
-from tests.support.disks import file_disk
-from tests.support.https_node import run
-from tests.support.os_definition import write_definition, write_script
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a sandbox takes root to make")
 
 CAP_SYS_RESOURCE = 24  # <linux/capability.h>
+OTHER = InstanceId("22222222-0000-4000-8000-000000000002")
+LATER = "cluster-13-0-install"
 NAMES = ("ipc", "mnt", "net", "pid", "uts")
 # Each line says what it tries; what it must not be able to do, it says “could” of.
 TRIES = r"""
@@ -87,12 +89,29 @@ def become(rig: ProcessRig, text: str) -> None:
 async def said(rig: ProcessRig, part: str, *, times: int = 1) -> str:
     """Wait until a script has said something so many times more, and return all of it."""
     begun_with = (await rig.driver.look(RUN, 0)).text.count(part)
+    return await heard(rig, part, times=begun_with + times)
+
+
+async def heard(rig: ProcessRig, part: str, *, times: int = 1, run: str = RUN) -> str:
+    """Wait until a script has said something so many times in all, and return all of it."""
     while True:
-        report = await rig.driver.look(RUN, 0)
+        report = await rig.driver.look(run, 0)
         assert not report.has_ended, report
-        if report.text.count(part) >= begun_with + times:
+        if report.text.count(part) >= times:
             return report.text
         await asyncio.sleep(0.02)
+
+
+async def another(rig: ProcessRig) -> ScriptOrder:
+    """Have a script run that never ends, and return the order of one of another instance."""
+    become(rig, "echo begun; exec sleep 4711.5")
+    second = file_disk(DiskId(rig.disk.id.replace("d", "e")), f"{rig.root}/disks/second")
+    for disk in (rig.disk, second):
+        await rig.storage.ensure_present(disk)
+    await rig.driver.begin(RUN, order(rig))
+    await heard(rig, "begun")
+    subject = replace(order(rig).subject, id=OTHER, disks=(replace(second, instance=OTHER),))
+    return replace(order(rig), subject=subject)
 
 
 def test_it_has_its_disks_and_nothing_else(rig: ProcessRig) -> None:
@@ -197,6 +216,32 @@ def test_one_that_exports_a_disk_leaves_nothing_on_the_others(rig: ProcessRig) -
         return layers_on(paths)
 
     assert run(story()) == ()
+
+
+def test_one_waits_for_another_so_that_both_take_no_more_memory_than_one(rig: ProcessRig) -> None:
+    async def story() -> None:
+        await rig.driver.begin(LATER, await another(rig))
+        assert "waits until another one has ended" in await heard(rig, "\n", run=LATER)
+        assert layers_on((str(rig.root / "disks/second"),)) == ()  # nothing is made for it yet
+        await rig.driver.end(RUN)
+        await heard(rig, "begun", run=LATER)
+        await rig.driver.end(LATER)
+
+    run(story())
+
+
+def test_one_that_waits_for_another_can_be_ended(rig: ProcessRig) -> None:
+    async def story() -> None:
+        wanted = await another(rig)
+        await rig.driver.begin(LATER, wanted)
+        assert "waits until another one has ended" in await heard(rig, "\n", run=LATER)
+        await rig.driver.end(LATER)
+        await rig.driver.begin(LATER, wanted)  # its disk is free again
+        assert "waits until another one has ended" in await heard(rig, "\n", run=LATER)
+        for each in (LATER, RUN):
+            await rig.driver.end(each)
+
+    run(story())
 
 
 def test_what_verifies_its_parameters_is_not_trusted_either(rig: ProcessRig) -> None:

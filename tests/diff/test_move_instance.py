@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from common.noderpc.operating_systems import Script
 from coordinator.operations.cluster.renew_crypto import RenewCrypto
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.specs import disk_spec
@@ -18,6 +19,7 @@ from tests.diff.debian_ganeti import (
     served_clusters,
 )
 from tests.sim.settings import WEB1, mirrored
+from tests.sim.stories.backup import debian_with_data
 from tests.support.rapi import WRITER, RapiProcess, rapi_process
 
 pytestmark = needs_ganeti
@@ -85,3 +87,35 @@ def test_a_mirrored_instance_moves_with_its_data_and_what_it_was_like(
         assert [each.name for each in config.disks_of(web1)] == [""]
         assert list(there.cluster.machines["beta"].contents.values()) == ["data of web1"]
         assert there.wait_for(there.cluster.snapshot()).guests["beta"] == {"web1": "running"}
+
+
+def test_the_scripts_of_its_operating_system_pack_and_unpack_it(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("m")  # sockets have short names only
+    with ExitStack() as stack:
+        here, there = clusters = stack.enter_context(
+            served_clusters(folder / "here", folder / "there")
+        )
+        api, other_api = [
+            stack.enter_context(
+                rapi_process(each.root, each.root / "var/run/ganeti/socket/ganeti-master")
+            )
+            for each in clusters
+        ]
+        for each in clusters:
+            secret = "known to both clusters"
+            each.wait_for(each.cluster.run(RenewCrypto(cluster_domain_secret=secret)))
+        here.wait_for(debian_with_data(here.cluster))
+        run: list[Script] = []
+        for cluster, node in ((here, "gamma"), (there, "beta")):
+            systems = cluster.cluster.machines[node].operating_systems
+            systems.watch = lambda order: run.append(order.script)
+
+        told = moved(folder, api, other_api, "--dest-primary-node=beta")
+
+        assert "web1: Success" in told
+        assert here.cluster.config.find_instance("web1") is None
+        assert there.cluster.config.instance("web1").os == "debian+stable"
+        assert list(there.cluster.machines["beta"].contents.values()) == ["data of web1"]
+        assert {Script.EXPORT, Script.IMPORT} == set(run)

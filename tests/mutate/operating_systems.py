@@ -3,11 +3,18 @@
 from tests.mutate.fault import Fault
 
 SCRIPTS = "tests/contract/test_os_scripts.py"
-SIMULATED = "tests/sim/test_operating_systems.py"
+PROCESSES = "tests/contract/test_os_script_processes.py"
+INSTALLING, PARAMETERS = "tests/sim/test_installing.py", "tests/sim/test_os_parameters.py"
 SCRIPTED = "tests/sim/test_scripted_exports.py"
 IMAGES = "tests/contract/test_images.py"  # what a process does is not in a copy of the tree
 
 OF_OPERATING_SYSTEMS = (
+    Fault(
+        "all untrusted at once", "of scripts that are not trusted one runs at a time",
+        "noded/operating_systems/worker.py",
+        "    if task.sandbox:  # after", "    if False:  # after",
+        ("tests/contract/test_untrusted_scripts.py waits",),
+    ),
     Fault(
         "script on a disk in use", "no script works on a disk that a guest or another script has",
         "noded/operating_systems/driver.py",
@@ -21,10 +28,22 @@ OF_OPERATING_SYSTEMS = (
         (SCRIPTS,),
     ),
     Fault(
+        "refusal that tells a secret", "what is confidential is in no refusal of parameters",
+        "noded/operating_systems/driver.py",
+        "    mask = Mask(secrets)\n", "    mask = Mask(())\n",
+        (PROCESSES,),
+    ),
+    Fault(
+        "imported with its old name", "what is imported under another name is told it",
+        "coordinator/operations/backup/renaming.py",
+        "    if subject.name == old_name:", "    if True:",
+        (SCRIPTED,),
+    ),
+    Fault(
         "definition that others can write", "what runs as root is root's alone",
         "noded/operating_systems/definition.py",
         "    check_roots_own(directory)\n", "",
-        (SCRIPTS,),
+        (PROCESSES,),
     ),
     Fault(
         "variant with a path", "a variant is a name and no path",
@@ -36,7 +55,7 @@ OF_OPERATING_SYSTEMS = (
         "installation that is left attached", "disks are let go of when their script has ended",
         "coordinator/operations/steps/scripts.py",
         "    await hold_disks(cluster, run.order.subject.disks, holds)\n", "",
-        (SIMULATED,),
+        (INSTALLING,),
     ),
     Fault(
         "confidential plan", "private parameters are in no job",
@@ -44,7 +63,7 @@ OF_OPERATING_SYSTEMS = (
         'help="NAME=VALUE,…; kept, and shown to nobody",\n        syntax=Syntax.KEYVAL,\n'
         "        secret=True,",
         'help="NAME=VALUE,…; kept, and shown to nobody",\n        syntax=Syntax.KEYVAL,',
-        (SIMULATED,),
+        (PARAMETERS,),
     ),
     Fault(
         "failed export", "an export is kept when its scripts have ended well",

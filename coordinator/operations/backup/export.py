@@ -15,7 +15,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.backup.by_script import full_order
 from coordinator.operations.backup.export_plan import ExportPlan
 from coordinator.operations.backup.prepare import REMOTE, check_mode
-from coordinator.operations.backup.sending import Away
+from coordinator.operations.backup.sending import Away, find_sender
 from coordinator.operations.backup.still import source_of, still_disks
 from coordinator.operations.backup.to_node import Way, planned_to_node
 from coordinator.operations.backup.trust import Place, trust_of
@@ -39,6 +39,7 @@ from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step
 from coordinator.operations.steps.between_clusters import send_disks
+from coordinator.operations.steps.carriers import Scripts, WholeDisks
 from coordinator.operations.steps.checks import (
     check_not_elsewhere,
     check_online,
@@ -49,6 +50,7 @@ from coordinator.operations.steps.copies import copy_all, make_target, side_of
 from coordinator.operations.steps.guests import start_again, stop_guest
 from coordinator.operations.steps.patience import in_passing
 from coordinator.operations.steps.script_copies import copy_by_script
+from coordinator.operations.steps.scripts import complete
 from coordinator.operations.steps.snapshots import delete_snapshot, take_snapshots
 from coordinator.state.config import Config
 
@@ -176,7 +178,10 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
                 compression=self.compress,
                 rate=self.rate_limit,
             )
-            return replace(plan, sent=sent)
+            by = await find_sender(
+                cluster, instance, guest, places, sources, whole_disks=self.whole_disks
+            )
+            return replace(plan, sent=sent, sent_by=by, osparams=dict(instance.osparams))
         way = Way(whole_disks=self.whole_disks, compression=self.compress, rate=self.rate_limit)
         return await planned_to_node(cluster, plan, instance, sources, target.ref, way)
 
@@ -202,7 +207,7 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             if plan.stops:
                 yield from restart
         if plan.target is None:
-            yield from send_disks(cluster, name, plan.sent)
+            yield from send_disks(cluster, name, plan.sent, _carrier(cluster, plan))
         else:
             yield from copy_all(cluster, plan.copies)
             for each in plan.scripted:
@@ -224,6 +229,13 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
         return RemoveInstance(
             instance_name=self.instance_name, ignore_failures=self.ignore_remove_failures
         )
+
+
+def _carrier(cluster: Cluster, plan: ExportPlan) -> WholeDisks:
+    """Return what brings its disks to another cluster."""
+    if plan.sent_by is None:
+        return WholeDisks()
+    return Scripts(cluster, plan.sent_by, lambda order: complete(cluster, order, plan.osparams))
 
 
 def _finish(cluster: Cluster, plan: ExportPlan, target: NodeRef) -> Step:

@@ -1,5 +1,7 @@
 """What an export is going to do."""
 
+from typing import Any
+
 from common.messages import Order
 from common.model.node import NodeRef
 from common.noderpc.instances import GuestSpec
@@ -10,6 +12,7 @@ from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.steps.between_clusters import SentDisk
 from coordinator.operations.steps.copies import DiskCopy
 from coordinator.operations.steps.script_copies import ScriptCopy
+from coordinator.operations.steps.scripts import ScriptRun
 
 
 class ExportPlan(Order, kw_only=True):
@@ -30,3 +33,5 @@ class ExportPlan(Order, kw_only=True):
     kept: PlannedInstance | None = None  # the instance, with what these take
     sent: tuple[SentDisk, ...] = ()  # to another cluster
     scripted: tuple[ScriptCopy, ...] = ()  # instead of copies, by a script of its system
+    sent_by: ScriptRun | None = None  # a script of its system, to another cluster
+    osparams: dict[str, Any] = {}  # for that, those that anybody may see

@@ -6,13 +6,16 @@ from common.errors import InvalidRequest, NodeFailure
 from common.messages import Order
 from common.model.node import Node
 from common.noderpc.identity import Identity
+from common.noderpc.operating_systems import Script
 from coordinator.locks.names import Wanted
+from coordinator.operations.backup.by_script import can_pass_on
 from coordinator.operations.backup.trust import trust_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import hidden
+from coordinator.operations.specs import present_guest
 from coordinator.operations.steps.checks import check_online
 from coordinator.state.config import Config
 
@@ -31,6 +34,7 @@ class PrepareExport(Operation[None, PreparedExport], kw_only=True):
 
     instance_name: InstanceArgument
     mode: Annotated[str, hidden("“local” or “remote”")]
+    whole_disks: Annotated[bool, hidden("also if its operating system has a script")] = False
 
     def locks(self, config: Config, _: None) -> Wanted:
         instance = config.instance(self.instance_name)
@@ -44,9 +48,13 @@ class PrepareExport(Operation[None, PreparedExport], kw_only=True):
         if self.mode == LOCAL:
             return PreparedExport(told=None)
         trust, salt = trust_of(cluster.state), cluster.new_uuid()
+        disks = present_guest(cluster.config, instance).disks
+        by_script = not self.whole_disks and await can_pass_on(
+            cluster, node.ref, instance.os, disks, Script.EXPORT
+        )
         return PreparedExport(
             told={
-                "handshake": trust.handshake(salt),
+                "handshake": trust.handshake(salt, by_script=by_script),
                 "x509_key_name": trust.name_key(name_of_key(node), salt),
                 "x509_ca": trust.sign_certificate(await certificate_of(cluster, node), salt),
             }

@@ -1,6 +1,6 @@
 """An instance that comes from another cluster: who may bring it, and where it is expected."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +9,9 @@ from common.messages import Order
 from common.model.node import Node, NodeRef
 from common.names import NodeName
 from common.noderpc.copies import Offer, Stranger
-from common.noderpc.disks import DiskSpec
+from common.noderpc.operating_systems import Script, ScriptOrder, Subject
 from coordinator.disks.kind import DiskKind
+from coordinator.operations.backup.by_script import can_pass_on
 from coordinator.operations.backup.prepare import certificate_of
 from coordinator.operations.backup.trust import Destination, Trust, trust_of
 from coordinator.operations.cluster_view import Cluster
@@ -20,7 +21,9 @@ from coordinator.operations.steps.between_clusters import (
     expect_disks,
     let_go_of_received,
 )
+from coordinator.operations.steps.carriers import Scripts, WholeDisks
 from coordinator.operations.steps.copies import side_of
+from coordinator.operations.steps.scripts import ScriptRun
 
 CONNECT_S = 180.0  # beyond what the instance may take to stop
 MODE = "remote-import"  # Ganeti's word, for the creation and for what its log tells
@@ -53,6 +56,7 @@ class Receiving(Order):
     certificate: str  # of that node, signed
     salt: str
     disks: tuple[ExpectedDisk, ...]
+    script: ScriptRun | None = None  # that makes the disks of what comes
 
 
 class Source(Order):
@@ -63,8 +67,8 @@ class Source(Order):
     instance: str | None
     shutdown_timeout: float
 
-    def check(self, trust: Trust) -> Stranger:
-        """Return who brings the disks.
+    def check(self, trust: Trust) -> tuple[Stranger, bool]:
+        """Return who brings the disks, and whether he can send what a script writes of them.
 
         Raises:
             InvalidRequest: something is missing, or not of a cluster that is trusted.
@@ -74,9 +78,10 @@ class Source(Order):
                 "To take an instance from another cluster, source_handshake, source_x509_ca and "
                 "source_instance_name have to be given, as its prepare-export tells them."
             )
-        trust.check_handshake(self.handshake)
+        by_script = trust.check_handshake(self.handshake)
         certificate = trust.read_certificate(self.certificate)
-        return Stranger(name=NodeName(f"the node of {self.instance}"), certificate=certificate)
+        name = NodeName(f"the node of {self.instance}")
+        return Stranger(name=name, certificate=certificate), by_script
 
 
 async def plan_receiving(
@@ -85,20 +90,36 @@ async def plan_receiving(
     kind: DiskKind,
     node: Node,
     nodes: Sequence[NodeRef],
-    disks: Sequence[DiskSpec],
+    subject: Subject,
 ) -> Receiving:
-    """Return how disks are filled; looks at nothing but the node's certificate.
+    """Return how disks are filled: by the script “import” if both sides have theirs.
 
     Raises:
         InvalidRequest: see ``Source.check``.
     """
     trust, salt = trust_of(cluster.state), cluster.new_uuid()
-    peer = source.check(trust)
+    peer, by_script = source.check(trust)
+    disks = subject.disks
     if not disks:  # it would be started at once, while it still runs there
         raise InvalidRequest(
             f"{source.instance} has no disks, and nothing that could be sent: make it anew here."
         )
+    script = None
+    if by_script and await can_pass_on(cluster, node.ref, subject.os, disks, Script.IMPORT):
+        cluster.log(f"The script “import” of {subject.os} makes its disks of what comes.")
+        script = ScriptRun(
+            node=node.ref,
+            order=ScriptOrder(script=Script.IMPORT, subject=subject),
+            attach=kind.before_start(nodes),
+            detach=kind.after_stop(nodes),
+        )
+    elif by_script:
+        cluster.log(
+            f"The other cluster has a script “export” of {subject.os}, and {node.name} has no "
+            "“import” that can be run: all that is on the disks is taken."
+        )
     return Receiving(
+        script=script,
         address=node.primary_ip,
         certificate=trust.sign_certificate(await certificate_of(cluster, node), salt),
         salt=salt,
@@ -114,7 +135,13 @@ async def plan_receiving(
     )
 
 
-def receive_disks(cluster: Cluster, name: str, receiving: Receiving, added: Step) -> Iterator[Step]:
+def receive_disks(
+    cluster: Cluster,
+    name: str,
+    receiving: Receiving,
+    added: Step,
+    full: Callable[[ScriptOrder], ScriptOrder],
+) -> Iterator[Step]:
     """Fill the disks of a new instance, and add it to the configuration, which ``added`` does.
 
     Programs are told where the disks are expected. When all has come it is nowhere else any more:
@@ -124,10 +151,17 @@ def receive_disks(cluster: Cluster, name: str, receiving: Receiving, added: Step
     def announce(offers: Sequence[Offer]) -> None:
         trust = trust_of(cluster.state)
         places = [
-            trust.name_place(index, Destination(receiving.address, offer), receiving.salt)
+            trust.name_place(
+                index,
+                Destination(receiving.address, offer, is_script=receiving.script is not None),
+                receiving.salt,
+            )
             for index, offer in enumerate(offers)
         ]
         cluster.announce(MODE, {"disks": places, "x509_ca": receiving.certificate})
 
-    yield replace(expect_disks(cluster, name, receiving.disks, announce), edit=added.edit)
-    yield let_go_of_received(cluster, name, receiving.disks)
+    script = receiving.script
+    carrier = Scripts(cluster, script, full) if script else WholeDisks()
+    expected = expect_disks(cluster, name, receiving.disks, announce, carrier)
+    yield replace(expected, edit=added.edit)
+    yield let_go_of_received(cluster, name, receiving.disks, carrier)

@@ -2,16 +2,56 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.instance import Instance
 from common.model.node import Node
 from common.names import NodeName
 from common.noderpc.copies import Compression, Stranger
+from common.noderpc.instances import GuestSpec
+from common.noderpc.operating_systems import OperatingSystems, Script
+from coordinator.operations.backup.by_script import can_pass_on, export_run
 from coordinator.operations.backup.prepare import name_of_key
 from coordinator.operations.backup.trust import Destination, Place, Trust
+from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.steps.between_clusters import SentDisk
 from coordinator.operations.steps.copies import Side
+from coordinator.operations.steps.scripts import ScriptRun, complete
+
+
+async def find_sender(
+    cluster: Cluster,
+    instance: Instance,
+    guest: GuestSpec,
+    at: Sequence[Destination],
+    sources: Sequence[Side],
+    *,
+    whole_disks: bool,
+) -> ScriptRun | None:
+    """Return the script that writes what is sent; None: whole disks are sent.
+
+    Raises:
+        Conflict: the other cluster expects what a script writes, and there is none.
+    """
+    if not any(place.is_script for place in at):
+        return None
+    node = cluster.config.nodes[instance.primary_node].ref
+    disks = [source.disk for source in sources]
+    if whole_disks or not await can_pass_on(cluster, node, instance.os, disks, Script.EXPORT):
+        raise Conflict(
+            f"The other cluster expects what the script “export” of {instance.os} writes, which "
+            f"is not run on {node} for this; prepare the export again, in the same way."
+        )
+    run = export_run(cluster.config, instance, guest, sources)
+    order = complete(cluster, replace(run.order, disk=0, may_be_unknown=True), instance.osparams)
+    await cluster.call(OperatingSystems, node).check(order=order)
+    cluster.log(
+        f"What is sent of each disk is what the script “export” of {instance.os} writes, and the "
+        "other cluster's “import” makes a disk of that."
+    )
+    return run
 
 
 class Away(Order):
@@ -44,7 +84,10 @@ class Away(Order):
                 f"{instance.name} has {len(instance.disks)} disks, and the other cluster expects "
                 f"{len(self.places)}."
             )
-        return tuple(trust.read_place(index, place) for index, place in enumerate(self.places))
+        at = tuple(trust.read_place(index, place) for index, place in enumerate(self.places))
+        if len({place.is_script for place in at}) > 1:
+            raise InvalidRequest("Either all disks are sent as they are, or scripts write all.")
+        return at
 
     def disks(
         self,

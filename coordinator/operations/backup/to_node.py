@@ -10,15 +10,13 @@ from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.noderpc.copies import Compression
 from common.noderpc.exports import Exports
-from common.noderpc.operating_systems import Script, ScriptOrder
-from coordinator.operations.backup.by_script import check_scripts, plan_scripts
+from coordinator.operations.backup.by_script import check_scripts, export_run, plan_scripts
 from coordinator.operations.backup.description import describe
 from coordinator.operations.backup.dumps import dump_on
 from coordinator.operations.backup.export_plan import ExportPlan
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.steps.copies import DiskCopy, Side
 from coordinator.operations.steps.script_copies import ScriptCopy
-from coordinator.operations.steps.scripts import ScriptRun, subject_of
 
 
 class Way(Order):
@@ -79,22 +77,12 @@ async def _by_script(
     way: Way,
 ) -> tuple[ScriptCopy, ...]:
     """Return what a script of its operating system does; nothing if it has none that can."""
-    config = cluster.config
-    guest = replace(plan.guest, disks=tuple(source.disk for source in sources))
-    homes = tuple(config.nodes[uuid].ref for uuid in config.nodes_of(instance))
-    disks, nics = config.disks_of(instance), config.nics_of(instance)
-    subject = subject_of(config, instance, disks, nics, guest, homes)
-    run = ScriptRun(
-        node=plan.node,
-        order=ScriptOrder(script=Script.EXPORT, subject=subject),
-        attach=sources[0].attach,
-        detach=sources[0].detach,
-    )
+    run = export_run(cluster.config, instance, plan.guest, sources)
     osparams = dict(instance.osparams)
     scripted = await plan_scripts(
         cluster, run, osparams, dumps, compression=way.compression, rate=way.rate
     )
-    if scripted and any(isinstance(disk.backing, Qcow2Backing) for disk in guest.disks):
+    if scripted and any(isinstance(each.disk.backing, Qcow2Backing) for each in sources):
         cluster.log(
             f"The script “export” of {instance.os} takes a disk byte for byte, and {instance.name} "
             "has one in the format qcow2; all that is on its disks is kept, as with --whole-disks."

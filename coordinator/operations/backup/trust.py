@@ -15,18 +15,25 @@ from common.noderpc.copies import Offer
 from coordinator.state.state import State
 
 VERSION = "gantry-1"
+BY_SCRIPT = "gantry-2"  # who says so sends what a script writes, if the other side has one, too
 HEADER = "X-Ganeti-Signature"
-_HELLO = "an instance is moved from cluster to cluster"
+_HELLO = {
+    VERSION: "an instance is moved from cluster to cluster",
+    BY_SCRIPT: "an instance is moved from cluster to cluster, by scripts if both have them",
+}
+
+_PLACES = {False: "place", True: "place of a script"}  # by what is expected there
 
 Place = tuple[str, int, str, str, str]  # address, port, secret, signature, salt
 Signed = tuple[str, str, str]  # text, signature, salt
 
 
 class Destination(NamedTuple):
-    """Where one disk is expected."""
+    """Where one disk is expected, or what a script makes of it."""
 
     host: str
     offer: Offer
+    is_script: bool = False
 
 
 class Trust(NamedTuple):
@@ -34,26 +41,32 @@ class Trust(NamedTuple):
 
     secret: str
 
-    def handshake(self, salt: str) -> Signed:
-        return VERSION, self._sign("handshake", _HELLO, salt), salt
+    def handshake(self, salt: str, *, by_script: bool = False) -> Signed:
+        version = BY_SCRIPT if by_script else VERSION
+        return version, self._sign("handshake", _HELLO[version], salt), salt
 
-    def check_handshake(self, told: Sequence[Any]) -> None:
+    def check_handshake(self, told: Sequence[Any]) -> bool:
         """Refuse a cluster that does not know the secret, or speaks otherwise.
+
+        Returns:
+            Whether it can send what a script writes as well.
 
         Raises:
             InvalidRequest: which of the two.
         """
         version, signature, salt = _texts(told, 3, "The handshake of the other cluster")
-        if version != VERSION:
+        if version not in _HELLO:
             raise InvalidRequest(
                 f"The other cluster sends its disks in another way ({version}) than this one takes "
-                f"them ({VERSION}). Export the instance there to a node, and import it here."
+                f"them ({' or '.join(_HELLO)}). Export the instance there to a node, and import it "
+                "here."
             )
-        if not self._is_signed("handshake", _HELLO, signature, salt):
+        if not self._is_signed("handshake", _HELLO[version], signature, salt):
             raise InvalidRequest(
                 "The two clusters do not know the same secret: give both the same file with "
                 "“gnt-cluster renew-crypto --cluster-domain-secret=FILE”."
             )
+        return version == BY_SCRIPT
 
     def name_key(self, name: str, salt: str) -> Signed:
         return name, self._sign("key", name, salt), salt
@@ -84,23 +97,26 @@ class Trust(NamedTuple):
         return certificate
 
     def name_place(self, index: int, destination: Destination, salt: str) -> Place:
-        host, offer = destination
-        signature = self._sign("place", _place(index, destination), salt)
+        host, offer, is_script = destination
+        signature = self._sign(_PLACES[is_script], _place(index, destination), salt)
         return host, offer.port, offer.secret, signature, salt
 
     def read_place(self, index: int, told: Place) -> Destination:
-        """Return where a disk is expected.
+        """Return where a disk is expected; whether a script's stream is, the signature tells.
 
         Raises:
             InvalidRequest: another cluster says so, or of another disk.
         """
         host, port, secret, signature, salt = told
-        destination = Destination(host, Offer(port=port, secret=secret))
-        if not self._is_signed("place", _place(index, destination), signature, salt):
+        text = _place(index, Destination(host, Offer(port=port, secret=secret)))
+        signed = [
+            is_it for is_it, what in _PLACES.items() if self._is_signed(what, text, signature, salt)
+        ]
+        if not signed:
             raise InvalidRequest(
                 f"Where disk {index} is expected was not signed by a cluster that is trusted."
             )
-        return destination
+        return Destination(host, Offer(port=port, secret=secret), is_script=signed[0])
 
     def _sign(self, what: str, text: str, salt: str) -> str:
         message = "\0".join((VERSION, what, salt, text))
@@ -127,7 +143,7 @@ def trust_of(state: State) -> Trust:
 
 
 def _place(index: int, destination: Destination) -> str:
-    host, offer = destination
+    host, offer, _ = destination
     return f"{index}:{host}:{offer.port}:{offer.secret}"
 
 

@@ -9,9 +9,8 @@ from common.errors import Conflict
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.nic import Nic
-from common.model.node import Node
 from common.names import MiB
-from common.noderpc.instances import GuestSpec, Instances
+from common.noderpc.instances import Instances
 from common.noderpc.operating_systems import OperatingSystems, Script, ScriptOrder
 from coordinator.disks.kinds import kind_of
 from coordinator.disks.tpm import check_tpm
@@ -22,7 +21,7 @@ from coordinator.operating_systems.parameters import (
 )
 from coordinator.operations.addresses import check_apart, check_connected
 from coordinator.operations.backup import receiving
-from coordinator.operations.backup.receiving import Receiving, plan_receiving, receive_disks
+from coordinator.operations.backup.receiving import plan_receiving, receive_disks
 from coordinator.operations.backup.trust import trust_of
 from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
@@ -123,7 +122,12 @@ class CreateInstance(NewInstance, kw_only=True):
         with another_if_stale(cluster, place):
             built_in = place.allocator == BUILT_IN
             await check_still_fits(cluster, taken, nodes, built_in=built_in, nics=nics)
-        comes = await self._receiving(cluster, nodes[0], place, guest)
+        comes = None
+        if self.mode == receiving.MODE:
+            subject = subject_of(config, instance, disks, nics, guest, place.nodes)
+            comes = await plan_receiving(
+                cluster, self._source, kind, nodes[0], place.nodes, subject
+            )
         is_renamed = kind.traits.is_in_volume_group
         return CreatePlan(
             node=node.ref,
@@ -144,6 +148,9 @@ class CreateInstance(NewInstance, kw_only=True):
         await cluster.call(Instances, plan.node).check_startable(guest=plan.guest)
         if (install := self._installation(cluster, plan)) is not None:
             order = self._script(cluster, plan, install)
+            await cluster.call(OperatingSystems, plan.node).check(order=order)
+        if plan.receiving and (reading := plan.receiving.script):
+            order = self._full(cluster, plan, replace(reading.order, disk=0, may_be_unknown=True))
             await cluster.call(OperatingSystems, plan.node).check(order=order)
         return replace(plan, install=install)
 
@@ -194,7 +201,8 @@ class CreateInstance(NewInstance, kw_only=True):
         if plan.receiving is None:
             yield added
         else:
-            yield from receive_disks(cluster, plan.instance.name, plan.receiving, added)
+            full = partial(self._full, cluster, plan)
+            yield from receive_disks(cluster, plan.instance.name, plan.receiving, added, full)
         if plan.start:
             yield start_guest(cluster, plan.guest, plan.node, plan.attach)
 
@@ -228,18 +236,13 @@ class CreateInstance(NewInstance, kw_only=True):
             detach=kind.after_stop(nodes),
         )
 
-    async def _receiving(
-        self, cluster: Cluster, node: Node, place: Place, guest: GuestSpec
-    ) -> Receiving | None:
-        """Return what fills its disks, if it comes from another cluster."""
-        if self.mode != receiving.MODE:
-            return None
-        kind = kind_of(self.template)
-        return await plan_receiving(cluster, self._source, kind, node, place.nodes, guest.disks)
-
     def _script(self, cluster: Cluster, plan: CreatePlan, install: ScriptRun) -> ScriptOrder:
+        return self._full(cluster, plan, install.order)
+
+    def _full(self, cluster: Cluster, plan: CreatePlan, order: ScriptOrder) -> ScriptOrder:
+        """Return the order of a script with all its parameters."""
         given = (self.osparams_private, self.osparams_secret)
-        return complete(cluster, install.order, plan.instance.osparams, *given)
+        return complete(cluster, order, plan.instance.osparams, *given)
 
     def _kept(self, state: State, plan: CreatePlan) -> list[Put | Delete]:
         """Return what keeps its private parameters."""

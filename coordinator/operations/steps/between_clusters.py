@@ -5,12 +5,14 @@ there for one to begin while another one takes its hours.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-from common.errors import GntError
+from common.errors import GntError, NotFound
 from common.messages import Order
-from common.noderpc.copies import Compression, Copies, Offer, Stranger
+from common.noderpc.copies import BrokenOff, Compression, Copies, Offer, Stranger
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step, act
+from coordinator.operations.steps.carriers import WholeDisks
 from coordinator.operations.steps.copies import Side, copy_id, end_side
 from coordinator.operations.steps.disks import hold_disks
 from coordinator.operations.steps.patience import patiently
@@ -39,7 +41,9 @@ class ExpectedDisk(Order):
     wait_s: float
 
 
-def send_disks(cluster: Cluster, name: str, disks: Sequence[SentDisk]) -> Iterator[Step]:
+def send_disks(
+    cluster: Cluster, name: str, disks: Sequence[SentDisk], carrier: WholeDisks
+) -> Iterator[Step]:
     """Bring what is on the disks of an instance to the cluster that expects it.
 
     When it has them, it may go on with the instance: nothing of this side is undone any more.
@@ -48,17 +52,18 @@ def send_disks(cluster: Cluster, name: str, disks: Sequence[SentDisk]) -> Iterat
 
     async def do() -> None:
         await _hold(cluster, sides)
-        await _all_of(cluster, {disk.index: _send(cluster, disk) for disk in disks})
+        await _all_of(cluster, {disk.index: _send(cluster, disk, carrier) for disk in disks})
 
     where = " and ".join(sorted({disk.host for disk in disks}))
     yield Step(
         f"send the disks of {name} to {where}",
         do=do,
-        undo=lambda: _end(cluster, sides),
+        undo=lambda: _end(cluster, sides, carrier),
         point_of_no_return=True,
     )
     yield act(
-        f"let go of the disks of {name}", lambda: patiently(cluster, lambda: _end(cluster, sides))
+        f"let go of the disks of {name}, which are sent",
+        lambda: patiently(cluster, lambda: _end(cluster, sides, carrier)),
     )
 
 
@@ -67,6 +72,7 @@ def expect_disks(
     name: str,
     disks: Sequence[ExpectedDisk],
     announce: Callable[[Sequence[Offer]], None],
+    carrier: WholeDisks,
 ) -> Step:
     """Have the disks of a new instance filled; where they are expected is announced.
 
@@ -76,63 +82,97 @@ def expect_disks(
 
     async def do() -> None:
         await _hold(cluster, sides)
-        announce([await _expect(cluster, disk, 0) for disk in disks])
-        await _all_of(cluster, {disk.index: _receive(cluster, disk) for disk in disks})
+        life = cluster.new_uuid()
+        announce([await _expect(cluster, disk, carrier, f"{life}-0") for disk in disks])
+        every = {disk.index: _receive(cluster, disk, carrier, life) for disk in disks}
+        await _all_of(cluster, every)
 
     return Step(
         f"receive the disks of {name} from another cluster",
         do=do,
-        undo=lambda: _end(cluster, sides),
+        undo=lambda: _end(cluster, sides, carrier),
         point_of_no_return=True,
     )
 
 
-def let_go_of_received(cluster: Cluster, name: str, disks: Sequence[ExpectedDisk]) -> Step:
+def let_go_of_received(
+    cluster: Cluster, name: str, disks: Sequence[ExpectedDisk], carrier: WholeDisks
+) -> Step:
     """End what has filled the disks of a new instance, when all its nodes have what came."""
     sides = {disk.index: disk.target for disk in disks}
 
     async def do() -> None:
         for side in sides.values():
             await see_mirrored(cluster, side.node, side.disk)
-        await patiently(cluster, lambda: _end(cluster, sides))
+        await patiently(cluster, lambda: _end(cluster, sides, carrier))
 
     return act(f"let go of the disks of {name}, which are filled", do)
 
 
-async def _send(cluster: Cluster, disk: SentDisk) -> None:
+async def _send(cluster: Cluster, disk: SentDisk, carrier: WholeDisks) -> None:
+    life = cluster.new_uuid()  # what became of a task of a coordinator before is no news
+
     async def attempt(number: int) -> None:
-        task = cluster.task_id(f"send-{disk.index}-{number}")
-        await cluster.call(Copies, disk.source.node).begin_send(
+        spec = await carrier.ready(disk.index, disk.source)
+        task = cluster.task_id(f"send-{disk.index}-{life}-{number}")
+        with _noted(carrier, disk.index, NotFound):
+            await cluster.call(Copies, disk.source.node).begin_send(
+                copy=copy_id(cluster, disk.index),
+                disk=spec,
+                peer=disk.peer,
+                host=disk.host,
+                offer=disk.offer,
+                compression=disk.compression,
+                rate=disk.rate,
+                task=task,
+            )
+        with _noted(carrier, disk.index, BrokenOff):
+            await cluster.run_task(disk.source.node, task)
+
+    await _see_through(cluster, attempt, carrier, disk.index)
+
+
+async def _receive(cluster: Cluster, disk: ExpectedDisk, carrier: WholeDisks, life: str) -> None:
+    async def attempt(number: int) -> None:
+        await _expect(cluster, disk, carrier, f"{life}-{number}")
+        task = cluster.task_id(f"expect-{disk.index}-{life}-{number}")
+        with _noted(carrier, disk.index, BrokenOff):
+            await cluster.run_task(disk.target.node, task)
+
+    await _see_through(cluster, attempt, carrier, disk.index)
+
+
+async def _expect(cluster: Cluster, disk: ExpectedDisk, carrier: WholeDisks, name: str) -> Offer:
+    spec = await carrier.ready(disk.index, disk.target)
+    with _noted(carrier, disk.index, NotFound):
+        return await cluster.call(Copies, disk.target.node).begin_expect(
             copy=copy_id(cluster, disk.index),
-            disk=disk.source.disk,
+            disk=spec,
             peer=disk.peer,
-            host=disk.host,
-            offer=disk.offer,
-            compression=disk.compression,
-            rate=disk.rate,
-            task=task,
+            wait_s=disk.wait_s,
+            task=cluster.task_id(f"expect-{disk.index}-{name}"),
         )
-        await cluster.run_task(disk.source.node, task)
-
-    await persevere(cluster, attempt)
 
 
-async def _receive(cluster: Cluster, disk: ExpectedDisk) -> None:
-    async def attempt(number: int) -> None:
-        await _expect(cluster, disk, number)
-        await cluster.run_task(disk.target.node, cluster.task_id(f"expect-{disk.index}-{number}"))
+@contextmanager
+def _noted(carrier: WholeDisks, index: int, kind: type[GntError]) -> Iterator[None]:
+    try:
+        yield
+    except kind:
+        carrier.broke_off(index)
+        raise
 
-    await persevere(cluster, attempt)
 
-
-async def _expect(cluster: Cluster, disk: ExpectedDisk, number: int) -> Offer:
-    return await cluster.call(Copies, disk.target.node).begin_expect(
-        copy=copy_id(cluster, disk.index),
-        disk=disk.target.disk,
-        peer=disk.peer,
-        wait_s=disk.wait_s,
-        task=cluster.task_id(f"expect-{disk.index}-{number}"),
-    )
+async def _see_through(
+    cluster: Cluster,
+    attempt: Callable[[int], Awaitable[None]],
+    carrier: WholeDisks,
+    index: int,
+) -> None:
+    try:
+        await persevere(cluster, attempt)
+    finally:
+        await carrier.tell(index)
 
 
 async def _hold(cluster: Cluster, sides: Mapping[int, Side]) -> None:
@@ -140,7 +180,9 @@ async def _hold(cluster: Cluster, sides: Mapping[int, Side]) -> None:
         await hold_disks(cluster, (side.disk,), side.attach.do)
 
 
-async def _end(cluster: Cluster, sides: Mapping[int, Side]) -> None:
+async def _end(cluster: Cluster, sides: Mapping[int, Side], carrier: WholeDisks) -> None:
+    for index in sides:  # all of them: each has all disks of the instance open
+        await carrier.end(index)
     for index, side in sides.items():
         await end_side(cluster, index, side)
 

@@ -19,6 +19,7 @@ from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.specs import present_guest
 from noded.copies.fake_between import FakeBetween, FakeBridge
 from tests.sim.settings import WEB1, create
+from tests.sim.stories.backup import debian_with_data
 from tests.support.cluster import SimulatedCluster
 from tests.support.disks import file_disk
 from tests.support.story import Story
@@ -71,31 +72,55 @@ async def trusted_with_web1(cluster: SimulatedCluster) -> None:
     await trusted(cluster)
 
 
+async def trusted_with_debian(cluster: SimulatedCluster) -> None:
+    """Begin with web1 stopped on alpha, with data that a script can pack."""
+    await debian_with_data(cluster, "alpha")
+    await trusted(cluster)
+
+
 def receiving(_: SimulatedCluster) -> CreateInstance:
+    return coming()
+
+
+def receiving_by_script(_: SimulatedCluster) -> CreateInstance:
+    return coming(by_script=True, os_type="debian+stable")
+
+
+def coming(*, by_script: bool = False, **more: Any) -> CreateInstance:
     operation = read_operation({
         "OP_ID": "OP_INSTANCE_CREATE", "mode": "remote-import", "instance_name": "shop",
         "disk_template": "file", "disks": [{"size": 64}], "nics": [], "pnode": "alpha",
-        "source_handshake": list(TRUST.handshake(SALT)), "source_instance_name": "shop",
-        "source_x509_ca": TRUST.sign_certificate(CERTIFICATE, SALT),
+        "source_handshake": list(TRUST.handshake(SALT, by_script=by_script)),
+        "source_instance_name": "shop",
+        "source_x509_ca": TRUST.sign_certificate(CERTIFICATE, SALT), **more,
     })  # fmt: skip
     assert isinstance(operation, CreateInstance)
     return operation
 
 
 def sending(cluster: SimulatedCluster) -> ExportInstance:
+    return to_other(cluster, expected_of(cluster))
+
+
+def sending_by_script(cluster: SimulatedCluster) -> ExportInstance:
+    return to_other(cluster, expected_of(cluster), is_script=True)
+
+
+def expected_of(cluster: SimulatedCluster) -> Offer:
+    """Have the other node expect web1 of alpha."""
     machine = cluster.wires.bridge.machines["the other one", HOST]
     certificate = cluster.machines["alpha"].copier.certificate
-    offer = machine.expect(
+    return machine.expect(
         "web1", DISK, Stranger(name=NodeName("alpha"), certificate=certificate), 3600.0
     )
-    return to_other(cluster, offer)
 
 
-def to_other(cluster: SimulatedCluster, offer: Offer) -> ExportInstance:
+def to_other(cluster: SimulatedCluster, offer: Offer, *, is_script: bool = False) -> ExportInstance:
+    place = Destination(HOST, offer, is_script=is_script)
     key = name_of_key(cluster.config.node("alpha"))
     operation = read_operation({
         "OP_ID": "OP_BACKUP_EXPORT", "mode": "remote", "instance_name": "web1",
-        "target_node": to_builtins([TRUST.name_place(0, Destination(HOST, offer), SALT)]),
+        "target_node": to_builtins([TRUST.name_place(0, place, SALT)]),
         "x509_key_name": list(TRUST.name_key(key, SALT)), "remove_instance": True,
         "destination_x509_ca": TRUST.sign_certificate(CERTIFICATE, SALT),
     })  # fmt: skip
@@ -110,7 +135,8 @@ STORIES = {
     "prepare to send": Story(
         PrepareExport(instance_name=WEB1, mode="remote"), trusted_with_web1, **ALONE
     ),
-    # What has arrived is not asked for again; of the copy no more is left than that it has ended.
+    # What has arrived is not asked for again; of the copy no more is left than that it has ended,
+    # and so of a script.
     "send to another cluster": Story(
         sending,
         trusted_with_web1,
@@ -123,6 +149,20 @@ STORIES = {
         trusted,
         again=StartInstance(instance_name=SHOP),
         uncertain=frozenset({"copies alpha"}),
+        **ALONE,
+    ),
+    "send what a script writes": Story(
+        sending_by_script,
+        trusted_with_debian,
+        again=RemoveInstance(instance_name=WEB1),
+        uncertain=frozenset({"copies alpha", "scripts alpha"}),
+        **ALONE,
+    ),
+    "receive what a script reads": Story(
+        receiving_by_script,
+        trusted,
+        again=StartInstance(instance_name=SHOP),
+        uncertain=frozenset({"copies alpha", "scripts alpha"}),
         **ALONE,
     ),
     "share a secret with another cluster": Story(
