@@ -19,6 +19,7 @@ from coordinator.operations.backup.export import ExportInstance
 from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.base import Operation
 from coordinator.operations.devices import DiskRequest
+from coordinator.operations.instance.remove import RemoveInstance
 from noded.operating_systems.fake import DEBIAN
 from tests.sim.settings import WEB1, create
 from tests.sim.stories.backup import debian_with_data
@@ -30,6 +31,7 @@ DATA, DUMP = "data of web1", "dump of data of web1"
 EXPORT = ExportInstance(instance_name=WEB1, target_node="beta")
 IMPORT = ImportInstance(instance_name=InstanceName("shop"), src_node="beta", src_path="web1",
                         pnode="gamma")  # fmt: skip
+RENAMED = "debian+stable for shop"  # what the script writes to the disk that another one has made
 
 
 def tell(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
@@ -50,8 +52,12 @@ def scripts_on(cluster: SimulatedCluster, node: str) -> list[ScriptOrder]:
     return seen
 
 
+def copying(seen: list[ScriptOrder]) -> list[ScriptOrder]:
+    return [each for each in seen if each.script in BOTH]
+
+
 def contents(cluster: SimulatedCluster, node: str) -> list[str]:
-    return list(cluster.machines[node].contents.values())
+    return sorted(cluster.machines[node].contents.values())
 
 
 def test_a_script_writes_each_dump_and_another_makes_the_disk_of_it() -> None:
@@ -67,14 +73,43 @@ def test_a_script_writes_each_dump_and_another_makes_the_disk_of_it() -> None:
         assert (said.os, said.is_whole_disks) == ("debian+stable", False)
         seen.clear()
         await cluster.run(replace(IMPORT, osparams_secret={"root_password": "other"}, start=True))
-        assert sorted(contents(cluster, "gamma")) == [DATA, DATA]
-        assert {(each.script, each.disk) for each in seen} == {(Script.IMPORT, 0)}
+        assert contents(cluster, "gamma") == [DATA, RENAMED]
+        assert {(each.script, each.disk) for each in seen[:-1]} == {(Script.IMPORT, 0)}
         assert seen[-1].subject.name == "shop"
         assert seen[-1].parameters == {"mirror": "near", "root_password": "other"}
         assert cluster.config.instance("shop").admin_state is AdminState.UP
         for name in ("beta", "gamma"):
             assert cluster.machines[name].operating_systems.known == ()
             assert cluster.machines[name].copier.known == ()
+
+    tell(story)
+
+
+def test_what_is_imported_under_another_name_is_told_it() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(EXPORT)
+        seen = scripts_on(cluster, "gamma")
+        await cluster.run(IMPORT)
+        renaming = seen[-1]
+        assert (renaming.script, renaming.disk, renaming.old_name) == (Script.RENAME, None, "web1")
+        assert contents(cluster, "gamma") == [DATA, RENAMED]
+        seen.clear()
+        await cluster.run(RemoveInstance(instance_name=WEB1))
+        await cluster.run(replace(IMPORT, instance_name=WEB1))
+        assert {each.script for each in seen} == {Script.IMPORT}
+
+    tell(story)
+
+
+def test_what_cannot_be_renamed_within_is_imported_and_it_is_said() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(EXPORT)
+        cluster.machines["gamma"].operating_systems.failing.add(Script.RENAME)
+        job = await cluster.finished(await cluster.submit(IMPORT))
+        assert job.status is Status.SUCCESS
+        assert any("may have the name web1 on its disks" in each.message for each in job.ops[0].log)
+        assert cluster.config.find_instance("shop") is not None
+        assert cluster.machines["gamma"].operating_systems.known == ()
 
     tell(story)
 
@@ -93,7 +128,7 @@ def test_whole_disks_are_copied_if_that_is_said_or_there_is_no_script() -> None:
         with pytest.raises(InvalidRequest, match="none is run: what the export has are whole"):
             await cluster.run(replace(IMPORT, osparams_secret={"root_password": "other"}))
         await cluster.run(IMPORT)
-        assert sorted(contents(cluster, "gamma")) == [DATA, DATA]
+        assert contents(cluster, "gamma") == [DATA, DATA]
 
     tell(story)
 
@@ -175,8 +210,8 @@ def test_a_stream_that_breaks_off_is_begun_anew_from_its_beginning(
         cluster.machines[node].copier.power_off()
         cluster.wires.mib_per_s = 1024
         outcome(await cluster.finished(number))
-        assert len(seen) == 3  # checked, and begun twice
-        where, expected = ("beta", [DUMP]) if order is EXPORT else ("gamma", [DATA, DATA])
+        assert len(copying(seen)) == 3  # checked, and begun twice
+        where, expected = ("beta", [DUMP]) if order is EXPORT else ("gamma", [DATA, RENAMED])
         assert contents(cluster, where) == expected
 
     tell(story)
@@ -198,8 +233,8 @@ def test_a_script_goes_on_while_noded_and_the_coordinator_are_started_anew(
         await cluster.start_master("alpha")
         cluster.wires.mib_per_s = 1024
         outcome(await cluster.finished(number))
-        assert len(seen) == begun
-        where, expected = ("beta", [DUMP]) if order is EXPORT else ("gamma", [DATA, DATA])
+        assert len(copying(seen)) == begun
+        where, expected = ("beta", [DUMP]) if order is EXPORT else ("gamma", [DATA, RENAMED])
         assert contents(cluster, where) == expected
 
     tell(story)

@@ -24,6 +24,7 @@ from coordinator.operations.backup.as_it_was import (
 from coordinator.operations.backup.by_script import check_scripts, full_order, plan_scripts
 from coordinator.operations.backup.description import Description, read_description
 from coordinator.operations.backup.dumps import check_whole_disks, dumps_of
+from coordinator.operations.backup.renaming import plan_renaming, rename_within
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import DiskRequest, NicRequest, as_new_devices
@@ -55,7 +56,7 @@ from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import check_online
 from coordinator.operations.steps.copies import DiskCopy, Side, copy_disk, side_of
 from coordinator.operations.steps.script_copies import ScriptCopy, copy_by_script
-from coordinator.operations.steps.scripts import ScriptRun, subject_of
+from coordinator.operations.steps.scripts import ScriptRun, complete, subject_of
 from coordinator.state.config import Config
 from coordinator.state.kinds import NETWORK
 
@@ -64,6 +65,7 @@ class ImportPlan(Order):
     creation: CreatePlan
     copies: tuple[DiskCopy, ...]
     scripted: tuple[ScriptCopy, ...] = ()  # instead, by a script of its operating system
+    renaming: ScriptRun | None = None  # by another one
 
 
 @operation("OP_BACKUP_IMPORT")
@@ -143,7 +145,8 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
         was, node = read_description(report.config, report.name), config.node(self.src_node).ref
         dumps = dumps_of(cluster, report, was, node, creation.guest)
         if scripted := await self._by_script(cluster, creation, was, dumps):
-            return ImportPlan(creation=creation, copies=(), scripted=scripted)
+            renaming = await plan_renaming(cluster, scripted[0].run, was.name)
+            return ImportPlan(creation=creation, copies=(), scripted=scripted, renaming=renaming)
         if self.osparams_secret:
             raise InvalidRequest(
                 "Secret parameters are for a script, and none is run: what the export has are "
@@ -202,6 +205,11 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
                     yield copy_disk(cluster, copy)
                 for each in plan.scripted:
                     yield from copy_by_script(cluster, each, partial(self._script, cluster))
+                if (renaming := plan.renaming) is not None:
+                    own = dict(plan.creation.instance.osparams)
+                    given = self.osparams_private, self.osparams_secret
+                    full = partial(complete, cluster, renaming.order, own, *given)
+                    yield from rename_within(cluster, renaming, full)
             yield step
 
     def _script(self, cluster: Cluster, copy: ScriptCopy) -> ScriptOrder:

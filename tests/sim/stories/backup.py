@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from common.model.template import DiskTemplate
+from common.names import InstanceName
 from coordinator.operations.backup.export import ExportInstance
 from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.backup.remove import RemoveExport
@@ -57,6 +58,14 @@ STORIES = {
         ImportInstance(instance_name=WEB1, src_node="alpha", pnode="beta"),
         debian_exported,
         nodes=2,
+    ),
+    "import by a script, under another name": Story(
+        ImportInstance(
+            instance_name=InstanceName("shop"), src_node="alpha", src_path="web1", pnode="beta"
+        ),
+        debian_exported,
+        nodes=2,
+        uncertain=frozenset({"contents beta"}),  # where it cannot be renamed within
     ),
     "remove an export": Story(
         RemoveExport(instance_name=WEB1), web1_exported_to_beta,
