@@ -28,12 +28,22 @@ def layers(os: str) -> tuple[str, ...]:
     return (name.definition, str(name)) if name.variant else (name.definition,)
 
 
+def merged_parameters(cluster: Cluster, os: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay an instance's ``own`` over what the cluster has for its system, all as it is stored."""
+    merged: dict[str, Any] = {}
+    for layer in dict.fromkeys((os.partition("+")[0], os)):
+        merged |= cluster.osparams.get(layer, {})
+    return {**merged, **own}
+
+
 def public_parameters(cluster: Cluster, os: str, own: Mapping[str, Any]) -> dict[str, str]:
-    """Return those of an instance; ``own`` are its own."""
-    filled: dict[str, str] = {}
-    for layer in layers(os):
-        filled |= cluster.osparams.get(layer, {})
-    return filled | read_parameters(own, what="the parameters of its operating system")
+    """Return those of an instance, as scripts get them; ``own`` are its own.
+
+    Raises:
+        InvalidRequest: one of them cannot be handed to a script.
+    """
+    read = read_parameters(own, what="the parameters of its operating system")
+    return merged_parameters(cluster, os, read)
 
 
 def private_parameters(state: State, os: str, instance: InstanceId | None) -> dict[str, str]:

@@ -103,7 +103,7 @@ _CONFIGURED: tuple[Field[InstanceRow], ...] = (
           lambda row: row.maybe_on),
     Field("os", "OS", Kind.TEXT, "Operating system", lambda row: row.entity.os),
     Field("osparams", "OpSysParameters", Kind.OTHER, "Operating system parameters (merged)",
-          lambda row: row.entity.osparams),
+          lambda row: row.os_parameters),
     Field("custom_osparams", "CustomOpSysParameters", Kind.OTHER,
           "Custom operating system parameters", lambda row: row.entity.osparams),
     Field("pnode", "Primary_node", Kind.TEXT, "Primary node", lambda row: row.primary.name),

@@ -17,6 +17,7 @@ from common.noderpc.instances import GuestReport
 from coordinator.disks.diagnosis import Finding, Side, diagnose, mark, worst
 from coordinator.disks.kinds import kind_of
 from coordinator.operating_systems.hypervisor_layer import base_hvparams
+from coordinator.operating_systems.parameters import merged_parameters
 from coordinator.queries.field import Missing
 from coordinator.queries.instance_status import InstanceStatus, instance_status
 from coordinator.queries.live import Live, value_of
@@ -118,6 +119,11 @@ class InstanceRow:
         layers = (base, self.entity.hvparams)
         parameters: dict[str, Any] = to_builtins(settled(HYPERVISORS[kind], *layers))
         return parameters
+
+    @property
+    def os_parameters(self) -> dict[str, Any]:
+        """The filled public parameters of its operating system."""
+        return merged_parameters(self.config.cluster, self.entity.os, self.entity.osparams)
 
     @cached_property
     def guest(self) -> GuestReport | Missing:

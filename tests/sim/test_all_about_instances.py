@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from common.errors import NotFound
 from common.names import InstanceName
+from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.query_data import QueryInstanceData
 from coordinator.operations.node.modify import ModifyNode
@@ -96,5 +98,19 @@ def test_a_disk_that_is_a_file_is_told_with_its_path() -> None:
         assert told["network_port"] == 15000  # where its display is when it is started anew
         with pytest.raises(NotFound, match="web9"):
             await cluster.run(QueryInstanceData(instances=(InstanceName("web9"),)))
+
+    tell(story)
+
+
+def test_parameters_of_a_system_are_told_with_those_that_the_cluster_has_for_it() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ModifyCluster(osparams={"debian": {"mirror": "far"}}))
+        own = {"root-size": "2G"}
+        web2 = replace(
+            create("web2", "beta"), os_type="debian+testing", osparams=own, no_install=True
+        )
+        await cluster.run(web2)
+        told = (await cluster.run(QueryInstanceData()))["web2"]
+        assert (told["os_instance"], told["os_actual"]) == (own, own | {"mirror": "far"})
 
     tell(story)

@@ -15,6 +15,7 @@ from common.noderpc.guest_agent import in_lists
 from common.noderpc.instances import GuestReport, Instances
 from coordinator.locks.names import Wanted
 from coordinator.operating_systems.hypervisor_layer import base_hvparams
+from coordinator.operating_systems.parameters import merged_parameters
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.disk_status import OnNode, describe_disk, look_at_disks
@@ -116,7 +117,7 @@ def _describe(
         "be_instance": instance.beparams,
         "be_actual": to_builtins(backend(config, instance)),
         "os_instance": instance.osparams,
-        "os_actual": instance.osparams,
+        "os_actual": merged_parameters(cluster, instance.os, instance.osparams),
         "serial_no": instance.serial_no,
         "mtime": instance.mtime,
         "ctime": instance.ctime,

@@ -147,6 +147,18 @@ def test_devices_and_parameters() -> None:
     assert rows[1][4] == UNAVAILABLE
 
 
+def test_parameters_of_a_system_are_told_with_those_that_the_cluster_has_for_it() -> None:
+    config = STATE.config
+    own = {"mirror": "near", "size": "2G"}
+    web1 = replace(config.instance("web1"), os="debian+sid", osparams=own)
+    below = {"debian": {"mirror": "far", "lang": "de"}, "debian+sid": {"lang": "en"}}
+    state = STATE.apply([Put(web1), Put(replace(config.cluster, osparams=below))])
+    of_state = dataclasses.replace(source(), state=state)
+    fields = ["osparams", "custom_osparams"]
+    (row,) = asyncio.run(query("instance", fields, ["==", "name", "web1"], of_state))["data"]
+    assert row == [(0, {"mirror": "near", "lang": "en", "size": "2G"}), (0, own)]
+
+
 def test_parameters_are_found_by_their_longer_names_in_lists_filters_and_of_fields() -> None:
     both = "be/vcpus,beparam/vcpus,hv/acpi,hvparam/acpi"
     rows = ask("instance", both, ["==", "hvparam/kernel_path", "/boot/vmlinuz"])
