@@ -15,7 +15,7 @@ from tests.diff.debian_ganeti import Served, ask_libraries, needs_ganeti, served
 pytestmark = needs_ganeti
 
 ADD = ("gnt-instance", "add", "-t", "sharedfile", "--disk", "0:size=1G", "-B", "memory=128M",
-       "-o", "none", "--no-install")  # fmt: skip
+       "-o", "noop", "--no-install")  # fmt: skip
 PARAMETERS = """
 import json
 from ganeti import ht, opcodes
@@ -96,7 +96,7 @@ def test_networks_of_version_6_alone_are_listed_shown_and_used(served: Served) -
 def test_many_instances_are_made_from_a_file(served: Served, tmp_path: Path) -> None:
     wanted = [
         {"instance_name": f"batch{number}", "disk_template": "sharedfile", "mode": "create",
-         "disks": [{"size": 1024}], "nics": [], "os_type": "none", "no_install": True}
+         "disks": [{"size": 1024}], "nics": [], "os_type": "noop", "no_install": True}
         for number in range(2)
     ]  # fmt: skip
     path = tmp_path / "batch.json"
@@ -127,7 +127,7 @@ def test_what_is_reserved_is_changed_renamed_and_made(served: Served) -> None:
     wrong = served.gnt(*ADD, "--commit", "come")
     assert wrong.code == 1
     assert "was reserved with disks of 1088 MiB" in wrong.text
-    said = served.gnt("gnt-instance", "add", "-t", "sharedfile", "-o", "none", "--no-install",
+    said = served.gnt("gnt-instance", "add", "-t", "sharedfile", "-o", "noop", "--no-install",
                       *again, "--commit", "come")  # fmt: skip
     assert said.code == 0, said.text
     assert served.gnt("gnt-instance", "list", *columns).text == "come|N|running\n"

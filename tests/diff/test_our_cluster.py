@@ -26,7 +26,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         for name, node, size in (("one", "beta", 300), ("two", "beta", 300), ("six", "gamma", 9)):
             said = cluster.gnt(
                 "gnt-instance", "add", "-t", "sharedfile", "--disk", f"0:size={size}G", "-B",
-                "memory=1G", "-o", "none", "--no-install", "-n", node, name,
+                "memory=1G", "-o", "noop", "--no-install", "-n", node, name,
             )  # fmt: skip
             assert said.code == 0, said.text
         yield cluster
@@ -100,7 +100,7 @@ def test_debians_hbal_moves_what_is_reserved_and_its_hspace_counts_with_it(serve
     for name in names:
         said = served.gnt(
             "gnt-instance", "add", "--forthcoming", "-t", "drbd", "--disk", "0:size=1G", "-B",
-            "memory=8G", "-o", "none", "-n", "beta:gamma", name,
+            "memory=8G", "-o", "noop", "-n", "beta:gamma", name,
         )  # fmt: skip
         assert said.code == 0, said.text
     assert _capacity(socket) < placed

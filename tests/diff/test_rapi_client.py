@@ -186,7 +186,7 @@ def tell_of_groups(client: GanetiClient) -> None:
 
 DISKS = [{"size": 64}]
 NICS: list[dict[str, Any]] = [{}]
-GIVEN: dict[str, Any] = {"os": "none", "no_install": True, "beparams": {"memory": 64}}
+GIVEN: dict[str, Any] = {"os": "noop", "no_install": True, "beparams": {"memory": 64}}
 
 
 def tell_of_an_instance(client: GanetiClient) -> None:

@@ -273,9 +273,9 @@ def test_scripts_are_told_no_secrets_and_nor_are_they_kept_with_the_job() -> Non
     async def story(cluster: SimulatedCluster) -> None:
         put(cluster, "instance-modify-pre.d")
         put(cluster, "instance-modify-post.d")
-        private = {"password": "xyzzy"}
+        private = {"root_password": "xyzzy"}
         number = await cluster.submit(
-            ModifyInstance(instance_name=WEB1, os_name="debian", osparams_private=private)
+            ModifyInstance(instance_name=WEB1, os_name="debian+stable", osparams_private=private)
         )
         job = await cluster.finished(number)
         outcome(job)

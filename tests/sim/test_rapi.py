@@ -32,7 +32,7 @@ def test_a_job_is_submitted_followed_and_seen_in_what_is_read_next(tmp_path: Pat
     async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
         body = {
             "__version__": 1, "mode": "create", "instance_name": "web1", "nics": [{}],
-            "disk_template": "sharedfile", "disks": [{"size": 64}], "os_type": "none",
+            "disk_template": "sharedfile", "disks": [{"size": 64}], "os_type": "noop",
             "no_install": True, "pnode": "beta",
         }  # fmt: skip
         job = await rest.job("POST", "/2/instances?reason=new%20shop", body)

@@ -141,7 +141,8 @@ class ImportInstance(Operation[Place, ImportPlan], kw_only=True):
     async def prepare(self, cluster: Cluster, place: Place) -> ImportPlan:
         config = cluster.config
         report = await self._look(cluster)
-        creation = await self._order(config, report).prepare(cluster, place)
+        # What an export has of whole disks can be used without the system that it was made of.
+        creation = await self._order(config, report).prepare_unnamed(cluster, place)
         was, node = read_description(report.config, report.name), config.node(self.src_node).ref
         dumps = dumps_of(cluster, report, was, node, creation.guest)
         if scripted := await self._by_script(cluster, creation, was, dumps):

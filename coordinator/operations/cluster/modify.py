@@ -12,7 +12,7 @@ from common.model.os_name import read_os_name
 from common.natural import natural_key
 from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.disks.volume_groups import check_has_group
-from coordinator.operating_systems.parameters import read_parameters
+from coordinator.operating_systems.parameters import DEFAULT, read_parameters
 from coordinator.operations.base import operation
 from coordinator.operations.cluster.cluster_change import ClusterChange, ModifyClusterPlan
 from coordinator.operations.cluster.in_use import check_enabled, check_pools
@@ -20,6 +20,7 @@ from coordinator.operations.cluster.new_volume_group import check_volume_group
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import find_program
 from coordinator.operations.step import Edit, Step, record
+from coordinator.operations.steps.definitions import check_is_parameter
 from coordinator.state.config import Config
 from coordinator.state.rows import Put, Update
 from coordinator.state.state import State
@@ -45,6 +46,7 @@ class ModifyCluster(ClusterChange, kw_only=True):
             for name, given in self.osparams_private_cluster.items():
                 read_os_name(name)
                 read_parameters(given, what=f"the private parameters of {name}")
+        await self._check_os_parameters(cluster)
         changed = cluster.config.apply([Put(_with(present, after))])
         check_pools(cluster.config, changed)
         if {"volume_group_name", "enabled_disk_templates"} & after.keys():
@@ -82,6 +84,16 @@ class ModifyCluster(ClusterChange, kw_only=True):
                 self.keep_private,
                 point_of_no_return=True,
             )
+
+    async def _check_os_parameters(self, cluster: Cluster) -> None:
+        """Refuse what an operating system does not know, as the master's node has it."""
+        master = cluster.config.nodes[cluster.config.cluster.master]
+        private = self.osparams_private_cluster
+        for layers in (self.osparams, {} if isinstance(private, str) else private):
+            for os, given in (layers or {}).items():
+                names = [name for name, value in given.items() if value != DEFAULT]
+                if names:
+                    await check_is_parameter(cluster, master, os, names)
 
 
 def _outside(config: Config) -> set[str]:

@@ -49,6 +49,7 @@ from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import guest_spec
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import check_takes_instances, warn_of_groups
+from coordinator.operations.steps.definitions import check_is_there
 from coordinator.operations.steps.disks import create_disk
 from coordinator.operations.steps.guests import start_guest
 from coordinator.operations.steps.mirrors import join_copies, let_go
@@ -89,6 +90,15 @@ class CreateInstance(NewInstance, kw_only=True):
         return place_of(chosen.nodes, chosen.allocator)
 
     async def prepare(self, cluster: Cluster, place: Place) -> CreatePlan:
+        plan = await self.prepare_unnamed(cluster, place)
+        # What is installed was checked with its parameters; the rest is recorded, and has to be
+        # there as well: it is run at a renaming, and named in lists.
+        if (os := plan.instance.os) and plan.install is None and self.mode != receiving.MODE:
+            await check_is_there(cluster, plan.node, os, may_be_unknown=self.force_variant)
+        return plan
+
+    async def prepare_unnamed(self, cluster: Cluster, place: Place) -> CreatePlan:
+        """Prepare it, whether or not its node has the operating system that is only recorded."""
         self.check_words(cluster.config)  # once more: it may have waited for its locks
         plan = await self._placed(cluster, place)
         return await self._startable(cluster, plan)

@@ -10,6 +10,7 @@ from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node
 from coordinator.checks.parameters import bad_of_instance, check_parameters
+from coordinator.operating_systems.parameters import DEFAULT
 from coordinator.operations.addresses import check_apart, check_connected
 from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
@@ -31,7 +32,7 @@ from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.changes import differing
 from coordinator.operations.steps.checks import find_guest, may_run
-from coordinator.operations.steps.definitions import check_is_there
+from coordinator.operations.steps.definitions import check_is_parameter, check_is_there
 from coordinator.operations.steps.scripts import check_not_blacklisted
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
@@ -53,6 +54,7 @@ class ModifyInstance(InstanceChange, kw_only=True):
         after, conversion = with_port(cluster, self.changed(before, nics)), None
         self.check_words(after)
         await self._check_os_is_there(cluster, node)
+        await self._check_os_parameters(cluster, node, after)
         if before.forthcoming:
             return await self._of_reserved(cluster, before, after, nics)
         if self.expires is not None:
@@ -188,6 +190,14 @@ class ModifyInstance(InstanceChange, kw_only=True):
             )
             return
         await check_is_there(cluster, node, self.os_name, may_be_unknown=self.force_variant)
+
+    async def _check_os_parameters(self, cluster: Cluster, node: Node, after: Instance) -> None:
+        """Refuse what its operating system does not know; to take such a one away is right."""
+        private = {} if isinstance(self.osparams_private, str) else self.osparams_private
+        given = {name for name in self.osparams if name in after.osparams}
+        given |= {name for name in private if private[name] != DEFAULT}
+        if given and after.os and not node.offline:
+            await check_is_parameter(cluster, node, after.os, given)
 
     def _check_fits(
         self, config: Config, planned: PlannedInstance, nics: Sequence[Nic], node: Node
