@@ -1,5 +1,9 @@
-"""Devices as they are named: by number, by name or by UUID."""
+"""Devices as they are named: by number, by name or by UUID.
 
+A number may be a text, as in what Ganeti's commands send; it is looked for before a name.
+"""
+
+import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -13,6 +17,8 @@ Device = TypeVar("Device", Disk, Nic)
 
 LAST = -1
 """As a number: of the last device, or the place behind it."""
+
+_NUMBER = re.compile(r"-?[0-9]{1,4}", re.ASCII)
 
 
 def find_device(
@@ -30,15 +36,14 @@ def find_device(
         InvalidRequest: several have the name.
         NotFound: none is meant.
     """
-    if isinstance(which, int):
-        if devices and LAST <= which < len(devices):
-            return which % len(devices)
-    else:
-        found = [n for n, each in enumerate(devices) if which in (each.uuid, each.name)]
-        if len(found) > 1:
-            raise InvalidRequest(f"{name} has {len(found)} {kind}s of the name “{which}”.")
-        if found:
-            return found[0]
+    number = _read(which)
+    if isinstance(number, int) and devices and LAST <= number < len(devices):
+        return number % len(devices)
+    found = [n for n, each in enumerate(devices) if which and which in (each.uuid, each.name)]
+    if len(found) > 1:
+        raise InvalidRequest(f"{name} has {len(found)} {kind}s of the name “{which}”.")
+    if found:
+        return found[0]
     count = f"it has {len(devices)}, counted from 0"
     raise NotFound(f"Instance {name} has no {kind} {which}; {count}.", instance=name)
 
@@ -64,11 +69,17 @@ def place_for(devices: Sequence[Any], where: int | str, *, kind: str, name: Inst
     Raises:
         InvalidRequest: it would not be next to another one.
     """
-    if where == LAST:
+    number = _read(where)
+    if number == LAST:
         return len(devices)
-    if isinstance(where, int) and 0 <= where <= len(devices):
-        return where
+    if isinstance(number, int) and 0 <= number <= len(devices):
+        return number
     raise InvalidRequest(
         f"A {kind} of {name} is added at the end, or before one of the numbers 0 to "
         f"{len(devices)}, not at “{where}”."
     )
+
+
+def _read(which: int | str) -> int | str:
+    is_number = isinstance(which, str) and _NUMBER.fullmatch(which)
+    return int(which) if is_number else which
