@@ -203,7 +203,6 @@ _ENTRIES = (
         "instance.change_group",
         command="gnt-instance change-group",
         help="move an instance to another group of nodes",
-        confirm="Move {} to another group of nodes?",
     ),
     Entry(
         "OP_INSTANCE_CONSOLE",

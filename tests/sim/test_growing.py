@@ -119,6 +119,13 @@ def _data_on(cluster: SimulatedCluster, node: str) -> list[VolumeReport]:
     return [each for each in every if each.place.name.endswith(".data")]
 
 
+def test_who_lets_a_disk_grow_by_nothing_is_told() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        assert "Disk 0 of web1 has 64 MiB, and keeps them." in await log_of(cluster, grow(0, 0))
+
+    tell(story)
+
+
 def test_a_disk_never_shrinks() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         with pytest.raises(InvalidRequest, match="Disk 1 of web1 has 128 MiB, and cannot shrink"):

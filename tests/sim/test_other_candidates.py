@@ -57,6 +57,25 @@ def test_a_slow_candidate_holds_nobody_up() -> None:
     simulate(scenario())
 
 
+def test_who_comes_back_is_told_how_it_is_a_candidate_again() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            gamma = NodeName("gamma")
+            await cluster.run(ModifyNode(node_name=gamma, drained=True, force=True))
+            job = await cluster.finished(
+                await cluster.submit(ModifyNode(node_name=gamma, drained=False))
+            )
+            said = [entry.message for entry in job.ops[0].log]
+            assert any("--master-candidate=yes gamma" in line for line in said), said
+            assert not cluster.config.node(gamma).master_candidate
+            again = ModifyNode(node_name=gamma, master_candidate=True)
+            job = await cluster.finished(await cluster.submit(again))
+            said = [entry.message for entry in job.ops[0].log]
+            assert not any("could be more" in line for line in said), said
+
+    simulate(scenario())
+
+
 def test_an_offline_node_is_not_asked_but_votes() -> None:
     async def scenario() -> None:
         async with simulated_cluster(nodes=5, candidates=3) as cluster:

@@ -3,6 +3,7 @@
 import pytest
 
 from common.errors import Conflict, GntError, InvalidRequest
+from common.model.job import Status
 from common.names import NodeName
 from common.noderpc.programs import OobCommand
 from coordinator.operations.cluster.verify_group import VerifyGroup
@@ -43,6 +44,25 @@ def test_a_node_is_switched_off_when_it_is_offline_and_comes_back_when_it_is_on(
             assert cluster.config.node(GAMMA).powered
             await cluster.run(ModifyNode(node_name=GAMMA, offline=False))
             assert asked(cluster) == [("power-off", "gamma"), ("power-on", "gamma")]
+
+    simulate(scenario())
+
+
+def test_what_is_marked_offline_already_is_switched_off_by_who_marks_it_first() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await with_program(cluster, GAMMA)
+            mark = ModifyNode(node_name=GAMMA, offline=True)
+            await cluster.run(mark)
+            before = cluster.config.node(GAMMA)
+            job = await cluster.finished(await cluster.submit(mark))
+            assert (job.status, job.ops[0].result) == (Status.SUCCESS, [])
+            assert "gamma is as it was asked for already" in job.ops[0].log[0].message
+            assert cluster.config.node(GAMMA) == before
+            with pytest.raises(InvalidRequest, match="Nothing to change on node gamma"):
+                await cluster.run(ModifyNode(node_name=GAMMA))
+            await cluster.run(PowerNodes(command=OFF, node_names=(GAMMA,)))
+            assert asked(cluster) == [("power-off", "gamma")]
 
     simulate(scenario())
 
@@ -129,7 +149,7 @@ def test_a_restricted_command_tells_for_each_node_how_it_went() -> None:
             assert well == [True, "well\n"]
             assert badly[0] is False
             assert "does not run “tell”" in badly[1]
-            assert await cluster.run(order, dry_run=True) == ["run tell on 2 nodes"]
+            assert await cluster.run(order, dry_run=True) == ["run tell on beta, gamma"]
             for bad in ("", "../sh", "a b", "/bin/sh", "-x", "a.b", "x" * 200):
                 with pytest.raises(InvalidRequest):
                     await cluster.run(RunRestricted(command=bad, nodes=(BETA,)))

@@ -68,6 +68,10 @@ def test_its_own_name_is_none_that_is_taken() -> None:
             before = cluster.config.instance("web1")
             assert await cluster.run(RenameInstance(instance_name=WEB1, new_name=WEB1)) == "web1"
             after = cluster.config.instance("web1")
+            job = await cluster.finished(
+                await cluster.submit(RenameInstance(instance_name=WEB1, new_name=WEB1))
+            )
+            assert "is called that already" in job.ops[0].log[0].message
             assert after == replace(before, mtime=after.mtime, serial_no=after.serial_no)
 
     simulate(scenario())

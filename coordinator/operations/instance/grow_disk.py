@@ -88,6 +88,8 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
         before = disks[index]
         check_no_snapshots(instance, (before,), "grown")
         after = replace(before, size=self._size(before, index, instance))
+        if after.size == before.size:  # which Ganeti takes, too
+            cluster.log(f"Disk {index} of {instance.name} has {before.size} MiB, and keeps them.")
         grown = (*disks[:index], after, *disks[index + 1 :])
         home = config.nodes[instance.primary_node]
         holders = holders_of(config, before, home)

@@ -69,6 +69,8 @@ class RenameInstance(Operation[None, RenamePlan], kw_only=True):
         namesake = config.find_instance(self.new_name)
         if namesake and namesake.uuid != before.uuid:
             raise Conflict(f"There is an instance {self.new_name} already.", instance=self.new_name)
+        if self.new_name == before.name:  # Ganeti takes that, and runs the script
+            cluster.log(f"{before.name} is called that already, and keeps its name.")
         if before.forthcoming:
             after = replace(before, name=self.new_name)
             return RenamePlan(before=before, after=after, now=cluster.now())

@@ -55,6 +55,8 @@ class EvacuateNode(PlannedMoves, kw_only=True):
     async def choose(self, cluster: Cluster) -> MovesPlan:
         config = cluster.config
         node = config.node(self.node_name)
+        if self.remote_node and config.node(self.remote_node) == node:
+            raise InvalidRequest(f"What leaves {node.name} cannot go to {node.name}.")
         running = () if self._mode is EvacuationMode.SECONDARY else config.instances_on(node.uuid)
         following = (
             ()
@@ -71,6 +73,11 @@ class EvacuateNode(PlannedMoves, kw_only=True):
         soft = self.ignore_soft_errors
         moves = await plan_moves(cluster, allocators, question, ignore_soft_errors=soft)
         return with_release(plan_of(cluster, moves), early=self.early_release)
+
+    async def prepare(self, cluster: Cluster, moves: MovesPlan) -> MovesPlan:
+        if not moves.jobs:
+            cluster.log(f"There is nothing on {self.node_name} that would have to move.")
+        return moves
 
     def _to_one(
         self, config: Config, running: Sequence[Instance], following: Sequence[Instance]

@@ -21,6 +21,7 @@ from coordinator.operations.node.links import MirrorLink, find_links, link_anew
 from coordinator.operations.node.pool import (
     change_node,
     check_master_stays,
+    comes_back_to_room,
     erase_state,
     promote,
     some,
@@ -120,7 +121,11 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
         after = self._changed(before, cluster.now())
         self._check_power(config, before, after)
         if after == replace(before, mtime=after.mtime, serial_no=after.serial_no):
-            raise InvalidRequest(f"Nothing to change on node {before.name}.")
+            if not self._asks_for_anything():
+                raise InvalidRequest(f"Nothing to change on node {before.name}.")
+            # Ganeti's “gnt-node power off” marks a node offline first, whether it is or not.
+            cluster.log(f"Node {before.name} is as it was asked for already.")
+            return ModifyPlan(before=(before,), after=(before,), reachable=True)
         check_master_stays(config, before, after)
         if after.ndparams != before.ndparams:
             check_parameters(bad_of_node(config, after), known=bad_of_node(config, before))
@@ -143,6 +148,11 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
             check_free(config, after)
             await check_answers_at(cluster, before, after, may_be_silent=self.force)
         promoted = self._promoted(config, before, after, cluster.now())
+        if self.master_candidate is None and comes_back_to_room(config, before, after):
+            cluster.log(
+                f"There could be more master candidates; {after.name} becomes one again by "
+                f"“gnt-node modify --master-candidate=yes {after.name}”."
+            )
         return ModifyPlan(
             before=(before, *(config.nodes[node.uuid] for node in promoted)),
             after=(after, *promoted),
@@ -154,6 +164,8 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
 
     def recipe(self, cluster: Cluster, plan: ModifyPlan) -> Iterator[Step]:
         pairs = list(zip(plan.before, plan.after, strict=True))
+        if plan.before == plan.after:
+            return
         # The pool changes by one node a commit, and is filled up before it loses a node.
         for before, after in (*pairs[1:], pairs[0]):
             if after.master_candidate and not before.master_candidate:
@@ -180,8 +192,11 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
             if getattr(before, name) != getattr(after, name)
         ]
 
-    def _changed(self, node: Node, now: float) -> Node:
-        told: dict[str, Any] = {
+    def _asks_for_anything(self) -> bool:
+        return self.ndparams is not None or any(each is not None for each in self._told().values())
+
+    def _told(self) -> dict[str, Any]:
+        return {
             "master_candidate": self.master_candidate,
             "drained": self.drained,
             "offline": self.offline,
@@ -191,7 +206,9 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
             "primary_ip": self.primary_ip,
             "secondary_ip": self.secondary_ip,
         }
-        wishes = {key: value for key, value in told.items() if value is not None}
+
+    def _changed(self, node: Node, now: float) -> Node:
+        wishes = {key: value for key, value in self._told().items() if value is not None}
         if sum(value is True for value in (self.offline, self.drained, self.master_candidate)) > 1:
             raise InvalidRequest(
                 "A node is offline, drained or a master candidate: only one of them."

@@ -42,6 +42,17 @@ def successors(config: Config, leaving: Node, now: float) -> tuple[Node, ...]:
     )
 
 
+def comes_back_to_room(config: Config, before: Node, after: Node) -> bool:
+    """Tell whether a node is in service again that could be a candidate, and the pool has room.
+
+    Only root makes candidates, who get the whole state; so the node does not become one by itself.
+    """
+    was_out = before.offline or before.drained
+    may_be = after.master_capable and not (after.offline or after.drained)
+    missing = config.cluster.candidate_pool_size - len(config.candidates())
+    return was_out and may_be and not after.master_candidate and missing > 0
+
+
 def check_master_stays(config: Config, before: Node, after: Node | None) -> None:
     """Refuse a change that the master cannot go through.
 

@@ -343,7 +343,6 @@ def test_hosts_are_given_by_name_or_by_address(
         ("gnt-instance remove mail web9", 3, "There is no instance “web9”"),
         ("gnt-instance migrate web9", 3, "There is no instance “web9”"),
         ("gnt-instance failover web9 mail", 3, "There is no instance “web9”"),
-        ("gnt-instance change-group web9", 3, "There is no instance “web9”"),
         ("gnt-instance shutdown web* nosuch", 3, "There is no instance “nosuch”"),
         ("gnt-node evacuate betta", 3, "There is no node “betta” in this cluster. Did you mean"),
         ("gnt-node powercycle betta", 3, "There is no node “betta”"),
