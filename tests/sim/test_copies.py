@@ -232,6 +232,32 @@ def test_disks_are_kept_in_another_way_with_what_is_on_them() -> None:
     tell(story)
 
 
+def test_a_conversion_copies_as_fast_as_it_may() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        number = await cluster.submit(keep_as(DiskTemplate.SHAREDFILE, rate_limit=2))
+        outcome(job := await cluster.finished(number))
+        told = [entry.message for entry in job.ops[0].log]
+        assert any(", 2 MiB/s, " in message for message in told), told
+        assert list(cluster.shared.contents.values()) == DATA
+
+    tell(story)
+
+
+def test_what_no_rate_can_be_kept_for_is_refused() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ShutDownInstance(instance_name=WEB1))
+        with pytest.raises(InvalidRequest, match="--rate-limit goes with -t"):
+            await cluster.run(ModifyInstance(instance_name=WEB1, rate_limit=2))
+        await cluster.run(keep_as(DiskTemplate.PLAIN, rate_limit=2))
+        with pytest.raises(InvalidRequest, match="by the disk parameter resync-rate"):
+            await cluster.run(keep_as(DiskTemplate.DRBD, remote_node="beta", rate_limit=2))
+        await cluster.run(keep_as(DiskTemplate.DRBD, remote_node="beta"))
+        await cluster.run(keep_as(DiskTemplate.PLAIN, rate_limit=2))  # nothing is copied
+
+    tell(story)
+
+
 def test_disks_are_not_made_of_nothing() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(ShutDownInstance(instance_name=WEB1))

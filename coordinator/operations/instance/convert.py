@@ -11,6 +11,7 @@ from common.model.instance import AdminState, Instance
 from common.model.node import Node, NodeRef
 from common.model.template import DiskTemplate
 from common.names import DiskId
+from common.noderpc.copies import Rate
 from common.noderpc.instances import GuestSpec
 from coordinator.disks.kind import DiskKind, NewDisk
 from coordinator.disks.kinds import check_enabled, kind_of
@@ -68,12 +69,15 @@ async def plan_conversion(
     wish: DiskWish,
     *,
     waits: bool,
+    rate: Rate,
 ) -> tuple[Instance, Conversion]:
     """Return the instance with disks of another template, and how they come to be.
 
+    ``rate`` is in MiB per second, for what is copied; 0: as fast as it goes.
+
     Raises:
         Conflict: it is not stopped, or has such disks already.
-        InvalidRequest: such disks cannot be made of those that it has.
+        InvalidRequest: such disks cannot be made of those that it has, or not at that rate.
         NoCapacity: there is no space for them.
     """
     config, now = cluster.config, cluster.now()
@@ -110,6 +114,11 @@ async def plan_conversion(
     await check_still_fits(cluster, PlannedInstance(converted, after), nodes, built_in=False)
     if stays:
         in_place = plan_in_place(cluster, instance, converted, after, waits=waits)
+        if rate and in_place.adds:
+            raise InvalidRequest(
+                f"The second copy of {instance.name} is made by DRBD, which --rate-limit does not "
+                "reach: limit it by the disk parameter resync-rate, with “gnt-group modify -D”."
+            )
         return converted, Conversion(before=before, after=after, in_place=in_place)
     guest = guest_spec(config, converted, after, config.nics_of(instance))
     present = present_guest(config, instance)
@@ -119,6 +128,7 @@ async def plan_conversion(
             index=index,
             source=side_of(old, read_on, there),
             target=side_of(new, refs, here),
+            rate=rate,
         )
         for index, (there, here) in enumerate(zip(present.disks, guest.disks, strict=True))
     )

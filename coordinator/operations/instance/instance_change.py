@@ -24,6 +24,7 @@ from coordinator.operations.fields import (
     IgnorePolicy,
     InstanceArgument,
     PrivateOsParameters,
+    RateOption,
     WaitForSync,
 )
 from coordinator.operations.instance.disk_changes import (
@@ -134,6 +135,7 @@ class InstanceChange(Operation[None, Modification], kw_only=True):
         ),
     ] = {}
     file_storage_dir: FileDirectoryOption = None
+    rate_limit: RateOption = 0
     expires: Annotated[
         str | None,
         option(
@@ -233,6 +235,8 @@ class InstanceChange(Operation[None, Modification], kw_only=True):
             raise InvalidRequest("A second copy is made with -t and a template that has one.")
         if self.ext_params:
             raise InvalidRequest("What a provider is told of disks goes with -t ext.")
+        if self.rate_limit:
+            raise InvalidRequest("--rate-limit goes with -t: nothing else here copies disks.")
         all_in_directory(self.disks, self.file_storage_dir)
 
     def check_stopped(self, instance: Instance, node: Node, *, runs: bool) -> None:

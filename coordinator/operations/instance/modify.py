@@ -139,6 +139,10 @@ class ModifyInstance(InstanceChange, kw_only=True):
             raise InvalidRequest(
                 f"{before.name} is only reserved, and has no disks that could become a provider's."
             )
+        if self.rate_limit:
+            raise InvalidRequest(
+                f"{before.name} is only reserved, and has no data to copy: leave out --rate-limit."
+            )
         if self.disk_template and self.file_storage_dir:
             raise InvalidRequest(
                 f"{before.name} is only reserved, and keeps room and not files: say the directory "
@@ -178,6 +182,7 @@ class ModifyInstance(InstanceChange, kw_only=True):
             self.remote_node,
             replace(read_provider(self.ext_params), directory=self.file_storage_dir or ""),
             waits=self.wait_for_sync,
+            rate=self.rate_limit,
         )
 
     async def _check_os_is_there(self, cluster: Cluster, node: Node) -> None:
