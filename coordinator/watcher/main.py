@@ -5,12 +5,14 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Iterator
 
 from common.errors import Bug, Deposed, GntError
 from common.luxi.client import Client, NoCoordinator
 from common.paths import Paths
 from common.systemd import log_to_standard_error
 from coordinator.watcher.conversation import Round, Told, Weight
+from coordinator.watcher.one_group import within
 from coordinator.watcher.round import one_round, run_hooks
 
 log = logging.getLogger("gantry.watcher")
@@ -24,16 +26,23 @@ def main() -> int:
     log_to_standard_error("gantry-watcher", "%(message)s")
     try:
         with Client(str(Paths().luxi_socket)) as client:
-            for talk in (one_round, run_hooks):
-                for weight, text in hold(
-                    talk(time.time(), heed_pause=not options.ignore_pause), client
-                ):
+            for talk in _talks(options.node_group, heed_pause=not options.ignore_pause):
+                for weight, text in hold(talk, client):
                     log.log(_LEVELS[weight], "%s", text)
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 -- the journal gets a sentence, whatever it is
         return _failed(error)
     return 0
+
+
+def _talks(group: str, *, heed_pause: bool) -> Iterator[Round]:
+    """Yield what is to be talked about with the coordinator; each begins when it is asked for."""
+    if group:
+        yield within(group, one_round(time.time(), heed_pause=heed_pause, of_cluster=False))
+        return
+    for talk in (one_round, run_hooks):
+        yield talk(time.time(), heed_pause=heed_pause)
 
 
 def _failed(error: Exception) -> int:
@@ -74,6 +83,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--ignore-pause", action="store_true", help="work even while the watcher is to pause"
+    )
+    parser.add_argument(
+        "--node-group",
+        metavar="GROUP",
+        default="",
+        help="see to the instances on nodes of this group, and to nothing that is the cluster's",
     )
     return parser
 

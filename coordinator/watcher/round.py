@@ -17,12 +17,13 @@ from coordinator.watcher.turned_off import note_turned_off
 ARCHIVE_PATIENCE_S = 30.0
 
 
-def one_round(now: float, *, heed_pause: bool = True) -> Round:
+def one_round(now: float, *, heed_pause: bool = True, of_cluster: bool = True) -> Round:
     """Look once, and order what is to be done.
 
     Args:
         now: seconds since 1970.
         heed_pause: do nothing while the operator has the watcher pause.
+        of_cluster: see to what is the whole cluster's, too.
 
     Returns:
         What there is to say about it.
@@ -40,10 +41,12 @@ def one_round(now: float, *, heed_pause: bool = True) -> Round:
     if not drained:
         told += yield from tend_mirrors(now)
         told += yield from forget_expired(now)
-    if fences and not drained:
+    if fences and of_cluster and not drained:
         told += yield from fence_silent(now)
     if repairs and not drained:
         told += yield from repair_storage(now)
+    if not of_cluster:
+        return told
     # Of which age is as the cluster is set.
     archived, _ = yield Request("AutoArchiveJobs", (None, ARCHIVE_PATIENCE_S))
     if archived:

@@ -1,6 +1,7 @@
 """Guests that should run and do not are started again: once, where they belong, or not at all."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -17,7 +18,7 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.test.delay import Delay
-from coordinator.watcher.conversation import SOURCE, Told
+from coordinator.watcher.conversation import SOURCE, Round, Told
 from coordinator.watcher.decide import ATTEMPTS, PAUSES_S
 from coordinator.watcher.round import one_round, run_hooks
 from tests.sim.settings import GAMMA, WEB1, create, web1_half_moved
@@ -28,11 +29,15 @@ from tests.support.seeds import seeds
 ROUND_S = 30.0
 
 
-async def watch(cluster: SimulatedCluster, *, killed_after: int | None = None) -> list[Told]:
+async def watch(
+    cluster: SimulatedCluster,
+    *talks: Callable[[float], Round],
+    killed_after: int | None = None,
+) -> list[Told]:
     """Hold a round with the master; or be killed with so many requests answered."""
     told: list[Told] = []
     answered = 0
-    for talk in (one_round, run_hooks):
+    for talk in talks or (one_round, run_hooks):
         conversation, answer = talk(cluster.now()), None
         try:
             while answered != killed_after:
