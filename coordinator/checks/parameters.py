@@ -85,6 +85,17 @@ def bad_of_instance(config: Config, uuid: InstanceId) -> Iterator[Bad]:
     yield from _of_instance(config, config.instances[uuid], _Bases(config.cluster))
 
 
+def bad_of_nics(config: Config, instance: Instance, nics: Iterable[Nic]) -> Iterator[Bad]:
+    """Yield what does not go together in nics of an instance, which need not be in ``config``."""
+    for number, nic in enumerate(nics):
+        if not nic.ip and _mode(config, instance, nic) == NicMode.ROUTED:
+            message = (
+                f"Nic {number} of {instance.name} is routed, and has no address to which that "
+                "leads."
+            )
+            yield Bad("instance", instance.name, message)
+
+
 def check_parameters(found: Iterable[Bad], known: Iterable[Bad] = ()) -> None:
     """Refuse bad parameters, but for those that are ``known`` because they are stored.
 
@@ -163,11 +174,10 @@ def _of_disks(own: dict[str, Layer], below: dict[str, Layer], what: str) -> Iter
 def _of_instance(config: Config, instance: Instance, bases: _Bases) -> Iterator[Bad]:
     name = instance.name
     yield from _bad("instance", name, Backend, bases.backend, instance.beparams)
-    for number, nic in enumerate(filter(None, map(config.nics.get, instance.nics))):
+    nics = tuple(filter(None, map(config.nics.get, instance.nics)))
+    for nic in nics:
         yield from _bad("instance", name, NicParameters, bases.nic, nic.nicparams)
-        if not nic.ip and _mode(config, instance, nic) == NicMode.ROUTED:
-            message = f"Nic {number} of {name} is routed, and has no address to which that leads."
-            yield Bad("instance", name, message)
+    yield from bad_of_nics(config, instance, nics)
     if instance.hypervisor not in HYPERVISORS:
         yield from (
             Bad("instance", name, text) for text in _refusal(check_hypervisor, instance.hypervisor)

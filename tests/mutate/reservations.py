@@ -80,4 +80,10 @@ RESERVATIONS = (
         "        point_of_no_return=True,\n", "",
         ("tests/sim/test_operations.py during_its_last and clean",),
     ),
+    Fault(
+        "routed to nowhere", "what could never be made is not reserved",
+        "coordinator/operations/instance/create.py",
+        "        check_parameters(bad_of_nics(config, instance, nics))\n", "",
+        ("tests/sim/test_reservations.py makes_no_sense",),
+    ),
 )  # fmt: skip

@@ -12,6 +12,7 @@ from common.model.nic import Nic
 from common.names import MiB
 from common.noderpc.instances import Instances
 from common.noderpc.operating_systems import OperatingSystems, Script, ScriptOrder
+from coordinator.checks.parameters import bad_of_nics, check_parameters
 from coordinator.disks.kinds import kind_of
 from coordinator.disks.tpm import check_tpm
 from coordinator.locks.names import Wanted
@@ -124,6 +125,7 @@ class CreateInstance(NewInstance, kw_only=True):
             promise = promise_of(config, taken, nodes)
         cluster.promise(promise._replace(nics=nics, port=instance.network_port))
         check_connected(config, nics, node.uuid)
+        check_parameters(bad_of_nics(config, instance, nics))
         if self.conflicts_check:
             check_apart(config, node.group, nics)
         if not self.ignore_ipolicy:

@@ -127,7 +127,6 @@ class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
         orders: list[CreateInstance] = []
         for number, told in enumerate(self.instances):
             order = _read(told, number)
-            order.check_words(config)
             if not order.instance_name:
                 raise InvalidRequest(
                     f"Instance {number + 1} of the list has no name; what is reserved without one "
@@ -137,6 +136,7 @@ class CreateInstances(Operation[Places, CreateManyPlan], kw_only=True):
                 raise InvalidRequest(
                     f"{order.instance_name} names an allocator of its own; name one for all."
                 )
+            order.check_words(config)
             if any(order.instance_name == other.instance_name for other in orders):
                 raise InvalidRequest(f"The instance {order.instance_name} comes twice.")
             orders.append(order)
