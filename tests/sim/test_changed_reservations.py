@@ -44,6 +44,8 @@ def test_what_is_reserved_is_told_bit_by_bit_and_made_at_last() -> None:
             drbd = replace(change, disk_template=DiskTemplate.DRBD, remote_node="beta")
             with pytest.raises(InvalidRequest, match="What is mirrored has disks"):
                 await cluster.run(drbd)
+            with pytest.raises(InvalidRequest, match="has no data to copy"):
+                await cluster.run(replace(drbd, rate_limit=2))
             await cluster.run(replace(drbd, disks=(disk("add", size=64), disk("add", size=32))))
             numbers = [each.backing for each in disks_of(cluster, uuid)]
             assert all(isinstance(each, DrbdBacking) for each in numbers)
@@ -103,31 +105,31 @@ def test_a_reservation_grows_only_where_there_is_room() -> None:
     simulate(scenario())
 
 
-@pytest.mark.parametrize(
-    ("fields", "why"),
-    [
-        ({"offline": True}, "for when it is there"),
-        ({"runtime_mem": MiB(64)}, "for when it is there"),
-        ({"disks": (disk("detach", 0),)}, "not attached or detached"),
-        ({"disks": (disk("remove", 0),)}, "left without a disk"),
-        ({"disk_template": DiskTemplate.PLAIN}, "are plain already"),
-        ({"disk_template": DiskTemplate.BLOCKDEV}, "is not enabled|adopted"),
-        ({"disk_template": DiskTemplate.DISKLESS}, "web1 has disks"),
-        ({"disk_template": DiskTemplate.FILE, "remote_node": "beta"}, "There are no second copies"),
-        ({"disk_template": DiskTemplate.DRBD, "remote_node": "gamma"}, "has to be another one"),
-        ({"remote_node": "beta"}, "given with -t"),
-        ({"expires": "soon"}, "no span of time"),
-        ({"expires": ""}, "“” is no span of time"),
-    ],
-)
-def test_changes_of_a_reservation_that_make_no_sense_are_refused(
-    fields: dict[str, Any], why: str
-) -> None:
+REFUSED: list[tuple[dict[str, Any], str]] = [  # and how
+    ({"offline": True}, "for when it is there"),
+    ({"runtime_mem": MiB(64)}, "for when it is there"),
+    ({"disks": (disk("detach", 0),)}, "not attached or detached"),
+    ({"disks": (disk("remove", 0),)}, "left without a disk"),
+    ({"disk_template": DiskTemplate.PLAIN}, "are plain already"),
+    ({"disk_template": DiskTemplate.BLOCKDEV}, "is not enabled|adopted"),
+    ({"disk_template": DiskTemplate.DISKLESS}, "web1 has disks"),
+    ({"disk_template": DiskTemplate.FILE, "remote_node": "beta"}, "There are no second copies"),
+    ({"disk_template": DiskTemplate.DRBD, "remote_node": "gamma"}, "has to be another one"),
+    ({"remote_node": "beta"}, "given with -t"),
+    ({"expires": "soon"}, "no span of time"),
+    ({"expires": ""}, "“” is no span of time"),
+]
+
+
+def test_changes_of_a_reservation_that_make_no_sense_are_refused() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
             await web1(cluster, order("web1", pnode="gamma"))
-            with pytest.raises(GntError, match=why):
-                await cluster.run(ModifyInstance(instance_name=WEB1, **fields))
+            before = cluster.config
+            for fields, why in REFUSED:
+                with pytest.raises(GntError, match=why):
+                    await cluster.run(ModifyInstance(instance_name=WEB1, **fields))
+                assert cluster.config == before, fields
 
     simulate(scenario())
 
@@ -170,6 +172,18 @@ def test_what_is_reserved_moves_only_where_there_is_room() -> None:
                 await cluster.run(FailOverInstance(instance_name=WEB1, target_node="beta"))
             with pytest.raises(Conflict, match="Say where the room of web1 is to be kept"):
                 await cluster.run(FailOverInstance(instance_name=WEB1))
+
+    simulate(scenario())
+
+
+def test_who_empties_an_empty_node_is_told_and_nothing_goes_to_where_it_is() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            job = await cluster.finished(await cluster.submit(EvacuateNode(node_name=GAMMA)))
+            assert "nothing on gamma that would have to move" in job.ops[0].log[0].message
+            to_itself = EvacuateNode(node_name=GAMMA, secondary_only=True, remote_node="gamma")
+            with pytest.raises(InvalidRequest, match="What leaves gamma cannot go to gamma"):
+                await cluster.run(to_itself)
 
     simulate(scenario())
 

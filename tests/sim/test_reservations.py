@@ -266,28 +266,34 @@ def test_expired_is_removed_only_while_it_is_reserved() -> None:
     simulate(scenario())
 
 
-@pytest.mark.parametrize(
-    ("wire", "why"),
-    [
-        ({"forthcoming": True, "commit": True}, "forthcoming and commit at once"),
-        ({"forthcoming": True, "expires": "soon"}, "no span of time"),
-        ({"forthcoming": True, "instance_name": "Web1"}, "no instance name"),
-        ({"forthcoming": True, "expires": ""}, "“” is no span of time"),
-        ({"expires": "1h", "instance_name": "w", "disk_template": "diskless"}, "Only what is res"),
-        ({"forthcoming": True, "osparams_secret": {"a": "b"}}, "give them with --commit"),
-        ({"forthcoming": True, "disk_template": "plain", "disks": [{"adopt": "x"}]}, "adopt it"),
-        ({"commit": True}, "which one it is"),
-        ({"commit": True, "instance_name": "w"}, "no instance"),
-        ({"disk_template": "diskless"}, "its name"),
-        ({"instance_name": "w"}, "how its disks are kept, with --disk-t"),
-        ({"forthcoming": True, "beparams": {"memory": "lots"}}, "memory|maxmem|size"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_in_a_sentence(wire: dict[str, Any], why: str) -> None:
+REFUSED: list[tuple[dict[str, Any], str]] = [  # and how
+    ({"forthcoming": True, "commit": True}, "forthcoming and commit at once"),
+    ({"forthcoming": True, "expires": "soon"}, "no span of time"),
+    ({"forthcoming": True, "instance_name": "Web1"}, "no instance name"),
+    ({"forthcoming": True, "expires": ""}, "“” is no span of time"),
+    ({"expires": "1h", "instance_name": "w", "disk_template": "diskless"}, "Only what is res"),
+    ({"forthcoming": True, "osparams_secret": {"a": "b"}}, "give them with --commit"),
+    ({"forthcoming": True, "disk_template": "plain", "disks": [{"adopt": "x"}]}, "adopt it"),
+    ({"commit": True}, "which one it is"),
+    ({"commit": True, "instance_name": "w"}, "no instance"),
+    ({"disk_template": "diskless"}, "its name"),
+    ({"instance_name": "w"}, "how its disks are kept, with --disk-t"),
+    ({"forthcoming": True, "beparams": {"memory": "lots"}}, "memory|maxmem|size"),
+    (
+        {"forthcoming": True, "instance_name": "w", "nics": [{}, {"mode": "routed"}]},
+        "Nic 1 of w is routed, and has no address to which that leads",
+    ),
+]
+
+
+def test_what_makes_no_sense_is_refused_in_a_sentence() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
-            with pytest.raises(GntError, match=why):
-                await cluster.run(read_operation({"OP_ID": "OP_INSTANCE_CREATE"} | wire))
+            before = cluster.config
+            for wire, why in REFUSED:
+                with pytest.raises(GntError, match=why):
+                    await cluster.run(read_operation({"OP_ID": "OP_INSTANCE_CREATE"} | wire))
+                assert cluster.config == before, wire
 
     simulate(scenario())
 
