@@ -15,15 +15,24 @@ def fetch(packages: tuple[str, ...], release: str, into: Path) -> None:
     Raises:
         Trouble: one cannot be had.
     """
+    download(packages, release, into)
+    for package in into.glob("*.deb"):
+        run(("dpkg-deb", "--extract", str(package), str(into)))
+        package.unlink()
+
+
+def download(packages: tuple[str, ...], release: str, into: Path) -> None:
+    """Put the newest version of each package, as a file, into a new directory.
+
+    Raises:
+        Trouble: one cannot be had.
+    """
     into.mkdir()
     apt: tuple[str, ...] = ("apt-get", "-q", "-o", "APT::Sandbox::User=root")
     if release != DEBIAN_12:
         apt = (*apt, *_foreign(release, into.with_name(f"{into.name}.lists")))
         run((*apt, "update", "-o", "APT::Update::Error-Mode=any"), timeout_s=DOWNLOAD_S)
     run(("env", "-C", str(into), *apt, "download", *packages), timeout_s=DOWNLOAD_S)
-    for package in into.glob("*.deb"):
-        run(("dpkg-deb", "--extract", str(package), str(into)))
-        package.unlink()
 
 
 def sources() -> list[str]:
@@ -32,17 +41,25 @@ def sources() -> list[str]:
     Raises:
         Trouble: it has none.
     """
-    found = {f"deb {uri} {suite} main" for uri, suite in _archives()}
-    if not found:
-        raise Trouble(f"apt on this machine has no source of Debian's {DEBIAN_12}; add one.")
-    return sorted(found)
+    archive()
+    return sorted(f"deb {uri} {suite} main" for uri, suite in _archives())
+
+
+def archive() -> str:
+    """Return the address from which this machine has Debian 12 itself.
+
+    Raises:
+        Trouble: it has none.
+    """
+    for uri, suite in _archives():
+        if suite == DEBIAN_12:
+            return uri
+    raise Trouble(f"apt on this machine has no source of Debian's {DEBIAN_12}; add one.")
 
 
 def _foreign(release: str, directory: Path) -> tuple[str, ...]:
     """Return apt's options for another release from the same archive, with lists of their own."""
-    uri = next((uri for uri, suite in _archives() if suite == DEBIAN_12), None)
-    if uri is None:
-        raise Trouble(f"apt on this machine has no source of Debian's {DEBIAN_12}; add one.")
+    uri = archive()
     (directory / "lists/partial").mkdir(parents=True)
     source = directory / "sources.list"
     source.write_text(f"deb [signed-by={KEYS}] {uri} {release} main\n")

@@ -30,7 +30,9 @@ def install_gantry(root: Path) -> None:
     lay_out(checkout)
     (root / "dev/shm").mkdir(exist_ok=True)  # for the semaphores of Python's compiler
     install = ("/root/gantry/deploy/install", "--wheels", "/root/gantry/wheels")
-    run((*LEASH, "chroot", str(root), *install), timeout_s=INSTALL_S)
+    # The directory for temporary files that this machine names is none in there.
+    chroot = ("env", "--unset=TMPDIR", "chroot", str(root))
+    run((*LEASH, *chroot, *install), timeout_s=INSTALL_S)
     shutil.rmtree(checkout)
     Paths(str(root)).guest_rules.write_text(f"image {SHARED}\n")  # where stories put kernels
 

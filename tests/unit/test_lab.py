@@ -14,6 +14,7 @@ from deploy.uml.install import SOURCES
 from deploy.uml.lab import Lab
 from deploy.uml.node import Node
 from deploy.uml.place import CHECKOUT, Place, place
+from tests.lab.debian_mirror import is_in_archive
 
 
 def test_a_lab_has_a_name_that_is_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,3 +92,18 @@ def test_process_that_ends_while_it_is_to_be_ended_is_fine(
     (spot := place.spots(1)[0]).directory.mkdir(parents=True)
     Node(place, spot).power_off()
     assert left == []
+
+
+def test_nodes_are_passed_on_what_is_in_debians_archive_and_nothing_else() -> None:
+    for path in (
+        "/dists/bookworm/InRelease",
+        "/dists/bookworm/main/binary-amd64/by-hash/SHA256/0af1",
+        "/pool/main/g/gcc-12/libstdc++6_12.2.0-14+deb12u1_amd64.deb",
+        "/pool/main/b/base-files/base-files_12.4+deb12u1~1_amd64.deb",
+    ):
+        assert is_in_archive(path)
+    for path in (
+        "/pool/../../etc/shadow", "/pool/..", "/pool/./x", "/pool//x", "/etc/shadow", "/pool/x\n",
+        "/pool/x?y", "//other.example/pool/x", "pool/x", "/pool/-o",
+    ):  # fmt: skip
+        assert not is_in_archive(path)
