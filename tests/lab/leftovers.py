@@ -29,13 +29,13 @@ def leftovers(stage: Stage) -> dict[str, list[str]]:
 
 
 def _known(stage: Stage) -> dict[str, set[str]]:
-    """Return the UUIDs of the instances that each node has, and of their disks."""
-    fields = "--no-headers --separator=';' -o uuid,pnode,snodes,disk.uuids"
+    """Return the UUIDs of the instances that each node has, and of their disks and nics."""
+    fields = "--no-headers --separator=';' -o uuid,pnode,snodes,disk.uuids,nic.uuids"
     known: dict[str, set[str]] = {}
     for line in stage.alpha.run(f"gnt-instance list {fields}").splitlines():
-        uuid, home, seconds, disks = line.strip().split(";")
+        uuid, home, seconds, disks, nics = line.strip().split(";")
         for node in {home, *seconds.split(",")} - {""}:
-            known.setdefault(node, set()).update({uuid, *disks.split(",")})
+            known.setdefault(node, set()).update({uuid, *disks.split(","), *nics.split(",")})
     return known
 
 

@@ -11,7 +11,14 @@ import pytest
 from coordinator.disks import diagnosis
 from coordinator.disks.diagnosis import MirrorState
 from tests.lab.chaos import listen
-from tests.lab.chaos.operators import MENDED_BY
+from tests.lab.chaos.operators import (
+    ANSWERS,
+    MENDED_BY,
+    NAMES,
+    find_master,
+    last_words,
+    left_on,
+)
 from tests.lab.chaos.record import Record
 from tests.lab.chaos.schedule import GREAT, Order, Trouble, What, rounds
 from tests.support.sequence import SECTOR, check, make_record
@@ -46,6 +53,32 @@ def test_every_great_trouble_comes_before_one_comes_again() -> None:
 
     seen = [great(each) for each in itertools.islice(rounds(3, NODES), 2 * len(GREAT))]
     assert set(seen[: len(GREAT)]) == set(seen[len(GREAT) :]) == set(GREAT)
+
+
+def test_old_copies_are_deleted_where_a_job_has_told_of_them_and_no_others() -> None:
+    said = "The old copy of disk 0 is left on gamma: Node gamma refuses connections."
+    found = (
+        "the volume gantry/a is left over of the disk b; “gnt-node remove-leftovers gamma” "
+        "deletes it\n"
+        "the volume gantry/c is left over of the disk d; “gnt-node remove-leftovers beta” "
+        "deletes it"
+    )
+    assert left_on(said, found) == ["gamma"]
+    assert left_on("", found) == []
+    assert left_on(said, "") == []
+
+
+def test_who_answers_is_master_whatever_one_that_was_given_up_takes_itself_for() -> None:
+    told = {"alpha": (False, "alpha"), "beta": (True, "beta"), "gamma": (False, "beta")}
+
+    def ask(name: str, line: str) -> tuple[bool, str]:
+        answers, names = told[name]
+        return {ANSWERS: (answers, ""), NAMES: (True, names)}[line]
+
+    assert find_master(NODES, ask) == "beta"
+    told["beta"] = (False, "beta")  # its coordinator has just been killed
+    assert find_master(NODES[1:], ask) == "beta"
+    assert find_master(NODES[2:], ask) is None
 
 
 def test_a_guest_that_goes_back_behind_what_it_told_has_lost_something() -> None:
@@ -95,3 +128,16 @@ def test_what_runs_on_nodes_needs_nothing_that_they_do_not_have() -> None:
         line = f"import runpy; runpy.run_path({str(program)!r})"
         words = (sys.executable, "-I", "-S", "-c", line)
         subprocess.run(words, check=True)  # noqa: TID251 -- there is no loop to block here
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("“ssh … “x”” ended with 4: * stop it\nFailure: It is on beta;\n  “y” ends it.\n",
+         "It is on beta; “y” ends it."),
+        ("“ssh … “x”” ended with 255: no route\n", "ended with 255: no route"),
+        ("one\ntwo\n", "two"),
+    ],
+)  # fmt: skip
+def test_why_an_order_was_refused_is_told_as_a_whole(said: str, words: str) -> None:
+    assert last_words(said) == words

@@ -3,7 +3,7 @@
 import re
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from deploy.uml.command import Trouble
 from deploy.uml.lab import Lab
@@ -14,6 +14,9 @@ POLL_S = 2.0
 JOBS_S = 300.0  # for what was ordered to end, once nothing is broken any more
 CONTENT_S = 240.0  # for the cluster to be in order again
 ANSWER_S = 30.0
+
+ANSWERS = "gnt-cluster master-ping"  # succeeds on the master
+NAMES = "gnt-cluster getmaster"
 
 NO_MIRROR = "-"
 MENDED_BY = {  # what verify names for it
@@ -33,11 +36,10 @@ class Operator:
         self._lab, self._say = lab, say
 
     def master(self) -> Node | None:
-        """Return who answers as master; None if nobody does."""
-        for node in self._lab.nodes():
-            if node.state == "on" and self._tell(node, "gnt-cluster getmaster")[1] == node.name:
-                return node
-        return None
+        """Return who is master; None if nobody is, or takes itself for it."""
+        on = [node.name for node in self._lab.nodes() if node.state == "on"]
+        name = find_master(on, lambda name, line: self._tell(self._lab.node(name), line))
+        return self._lab.node(name) if name else None
 
     def order(self, line: str) -> str:
         """Give an order to the master; return how it ended, in a few words."""
@@ -130,6 +132,9 @@ class Operator:
             self._order(f"gnt-instance migrate --cleanup --force {name}")
         if not done:
             return found
+        _, said = self._tell(master, "gnt-job list --no-headers -o oplog")
+        for name in left_on(said, found):
+            self._order(f"gnt-node remove-leftovers --force {name}")
         wrong = [line for line in found.splitlines() if "ERROR" in line or "WARNING" in line]
         return "\n".join([*wrong, *self._not_whole(master)])
 
@@ -155,10 +160,45 @@ class Operator:
             words = f"timeout {seconds:g} sh -c {shlex.quote(line)}"
             return True, node.run(words, timeout_s=seconds + ANSWER_S).strip()
         except Trouble as error:
-            return False, _last_line(str(error))
+            return False, last_words(str(error))
 
 
-def _last_line(text: str) -> str:
-    """Return what a command said last, without the words that brought it to its node."""
+def find_master(names: Sequence[str], ask: Callable[[str, str], tuple[bool, str]]) -> str | None:
+    """Return who answers as master, or else who takes itself for it; None if nobody does.
+
+    A master that was given up while it was off still takes itself for one: nobody tells it.
+
+    Args:
+        names: of nodes that are on.
+        ask: has a node run a command; returns whether it succeeded, and what it said.
+    """
+    answering = (name for name in names if ask(name, ANSWERS)[0])
+    named = (name for name in names if ask(name, NAMES)[1] == name)
+    return next(answering, None) or next(named, None)
+
+
+def left_on(said: str, found: str) -> list[str]:
+    """Return the nodes on which jobs have said that they leave an old copy, which verify finds.
+
+    What is left over and no job has told of stays, and is seen.
+
+    Args:
+        said: the logs of jobs.
+        found: what verify found.
+    """
+    names = sorted(set(re.findall(r"old copy of disk \d+ is left on (\S+?):", said)))
+    return [name for name in names if f"“gnt-node remove-leftovers {name}”" in found]
+
+
+def last_words(text: str) -> str:
+    """Return why a command failed, or what it said last, on one line.
+
+    Args:
+        text: what it said, which may be broken into lines, after the words that brought it to its
+            node.
+    """
+    _, failure, why = text.rpartition("Failure: ")
+    if failure:
+        return " ".join(why.split())
     said = text.rpartition("” ")[2].strip() or text
     return said.splitlines()[-1].strip()
