@@ -1,6 +1,10 @@
-"""How all tests run: what was imported is not searched for garbage, and no example is timed."""
+"""How all tests run, and what is told of those that did not.
+
+What was imported is not searched for garbage, and no example is timed.
+"""
 
 import gc
+from collections import Counter
 
 import pytest
 from hypothesis import settings
@@ -32,6 +36,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files of tests/golden/wire"
     )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell each reason for which tests were skipped once, in a line, before what failed."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    for reason, times in Counter(each.longrepr[-1] for each in skipped).most_common():
+        terminalreporter.line(f"SKIPPED [{times}] {reason.removeprefix('Skipped: ')}")
 
 
 @pytest.fixture
