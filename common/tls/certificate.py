@@ -50,8 +50,9 @@ def read_pem(text: str) -> Contents:
         InvalidRequest: there is none.
     """
     try:
-        first, end, _ = text.partition(ssl.PEM_FOOTER)
-        return read_certificate(ssl.PEM_cert_to_DER_cert(first + end))
+        _, header, rest = text.partition(ssl.PEM_HEADER)  # before that, some tell what is in it
+        first, footer, _ = rest.partition(ssl.PEM_FOOTER)
+        return read_certificate(ssl.PEM_cert_to_DER_cert(header + first + footer))
     except ValueError as error:
         raise InvalidRequest(f"This is no certificate: {error}.") from error
 

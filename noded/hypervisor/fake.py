@@ -44,7 +44,8 @@ class FakeHypervisor(FakeLives):
                     await self.thaw(guest.spec.id)
 
     async def check_startable(self, guest: GuestSpec) -> None:
-        """Find nothing to object to: a fake guest needs no files."""
+        if self.lacks:
+            raise NodeFailure(f"{guest.name} cannot be started here: {self.lacks}.")
 
     async def ensure_disks(self, guest: GuestSpec) -> None:
         if running := await self._changeable(guest, "disks"):

@@ -24,6 +24,7 @@ class FakeGuests:
     world: FakeWorld
     address: str
     open_disk: Callable[[DiskSpec], object] = lambda _: None  # refuses what is not attached
+    lacks: str = ""  # what guests need that is not on this machine
     _guests: dict[InstanceId, Guest] = field(default_factory=dict)
     _moves: Moves = field(init=False)
 

@@ -27,10 +27,10 @@ ADDRESS = "127.0.0.1"
 NOW = time.time()  # before which no viewer finds a certificate valid
 
 
-def signed(authority: KeyPair, name: str) -> KeyPair:
+def signed(authority: KeyPair, name: str, now: float = NOW) -> KeyPair:
     node, key = NodeName(name), make_key()
     request = make_request(key, node)
-    return KeyPair(key, issue(authority, request, node=node, addresses=(ADDRESS,), now=NOW))
+    return KeyPair(key, issue(authority, request, node=node, addresses=(ADDRESS,), now=now))
 
 
 class Viewer:

@@ -12,7 +12,7 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
-from common.errors import Conflict
+from common.errors import Conflict, NodeFailure
 from common.model.job import Status
 from common.names import InstanceId, InstanceName
 from coordinator.operations.instance.failover import FailOverInstance
@@ -153,6 +153,30 @@ def test_guest_that_hangs_is_not_moved_and_nothing_is_made() -> None:
             await cluster.run(FailOverInstance(instance_name=WEB1, target_node=TARGET))
             assert not cluster.machines[SOURCE].guests.has(uuid)
             assert cluster.machines[TARGET].guests.lives(uuid)
+
+    simulate(scenario())
+
+
+def test_guest_is_left_alone_whose_target_lacks_what_it_needs() -> None:
+    """As the certificate of its display: the target is asked before anything is done."""
+
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            await cluster.run(create("web1", SOURCE))
+            uuid = InstanceId(cluster.config.instance("web1").uuid)
+            source, target = (cluster.machines[name].guests for name in (SOURCE, TARGET))
+            target.lacks = "there is no certificate"
+            before, number = cluster.config.instance("web1"), source.number(uuid)
+            for operation in (
+                MigrateInstance(instance_name=WEB1, target_node=TARGET),
+                FailOverInstance(instance_name=WEB1, target_node=TARGET),
+            ):
+                with pytest.raises(NodeFailure, match="there is no certificate"):
+                    await cluster.run(operation)
+            assert cluster.config.instance("web1") == before
+            assert not target.has(uuid)
+            assert source.lives(uuid)
+            assert source.number(uuid) >= number, "it was started anew"
 
     simulate(scenario())
 

@@ -8,8 +8,8 @@ from common.model.kvm import KvmParameters
 
 CREDENTIALS = "display-tls"  # what QEMU calls VNC's
 VNC, SPICE = "vnc-tls", "spice-tls"  # directories below a guest's own
-KEY = "server-key.pem"
-FILES = ("ca-cert.pem", "server-cert.pem", KEY)
+AUTHORITY, CERTIFICATE, KEY = "ca-cert.pem", "server-cert.pem", "server-key.pem"
+FILES = (AUTHORITY, CERTIFICATE, KEY)
 
 
 def vnc_credentials(parameters: KvmParameters, home: str) -> dict[str, str | bool]:

@@ -68,6 +68,11 @@ def test_a_certificate_tells_when_it_is_valid(years: int) -> None:
     assert shown.valid_until == now + 3650 * 86_400
 
 
+def test_a_certificate_is_found_below_what_is_told_of_it() -> None:
+    pem = make_temporary(now=time.time()).certificate
+    assert read_pem(f"Certificate:\n    Data: of alpha\n{pem}{pem}") == read_pem(pem)
+
+
 @pytest.mark.parametrize("cut", [0, 1, 2, 30, 200])
 def test_what_is_no_certificate_is_refused(authority: KeyPair, cut: int) -> None:
     whole = ssl.PEM_cert_to_DER_cert(authority.certificate)
