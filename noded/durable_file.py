@@ -81,9 +81,30 @@ def read_if_there(path: Path | str) -> bytes | None:
         raise _failure(f"read {path}", error) from error
 
 
+def read_durably(path: Path) -> bytes | None:
+    """Return what is in a small file, and on disk by then; None where there is none.
+
+    Of what is not to be forgotten once it was told: a noded that was killed may have written it,
+    and not synced it yet.
+
+    Raises:
+        NodeFailure: it cannot be read, or kept.
+    """
+    data = read_if_there(path)
+    if data is not None:
+        with explaining(f"keep {path}"):
+            _sync(path)
+            sync_directory(path.parent)
+    return data
+
+
 def sync_directory(path: Path) -> None:
     """Have the names in a directory on disk: new, renamed and deleted ones."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    _sync(path, os.O_DIRECTORY)
+
+
+def _sync(path: Path, flags: int = 0) -> None:
+    descriptor = os.open(path, os.O_RDONLY | flags)
     try:
         os.fsync(descriptor)
     finally:

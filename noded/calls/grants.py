@@ -5,13 +5,7 @@ from pathlib import Path
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import Order, from_json, to_json
 from common.names import LARGEST_COUNT, Epoch, NodeName
-from noded.durable_file import (
-    explaining,
-    read_if_there,
-    remove_durably,
-    sync_directory,
-    write_durably,
-)
+from noded.durable_file import read_durably, remove_durably, write_durably
 from noded.system.threads import in_thread
 
 
@@ -50,11 +44,8 @@ class GrantFile:
         Raises:
             NodeFailure: the file cannot be read, kept or understood. noded must not start then.
         """
-        if (text := read_if_there(self._path)) is None:
+        if (text := read_durably(self._path)) is None:
             return Grant()
-        # A noded that was killed may have put it there, and not on disk yet.
-        with explaining(f"keep {self._path}"):
-            sync_directory(self._path.parent)
         try:
             grant = from_json(text, Grant, what=str(self._path))
         except InvalidRequest as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from common.names import KeyId
 from common.revoked_keys import RevokedKeys
-from noded.durable_file import explaining, read_if_there, remove_durably, write_durably
+from noded.durable_file import explaining, read_durably, remove_durably, write_durably
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
@@ -65,7 +65,7 @@ class RevokedFile:
                 os.fsync(descriptor)
 
     def _load(self) -> tuple[RevokedKeys, bool]:
-        if (text := read_if_there(self._path)) is None:
+        if (text := read_durably(self._path)) is None:
             return RevokedKeys(), False
         *lines, rest = text.decode(errors="replace").split(
             "\n"

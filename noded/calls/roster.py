@@ -13,7 +13,7 @@ from common.noderpc.roster import HeldRoster, Revocations, Roster
 from common.revoked_keys import RevokedKeys
 from common.tls.context import Peer
 from noded.calls.revoked import RevokedFile
-from noded.durable_file import read_if_there, remove_durably, write_durably
+from noded.durable_file import read_durably, read_if_there, remove_durably, write_durably
 from noded.system.threads import in_thread
 
 
@@ -121,7 +121,7 @@ class KnownCandidates:
             self.roster = brief
 
     def _load(self) -> Roster:
-        if (text := read_if_there(self._path)) is None:
+        if (text := read_durably(self._path)) is None:
             return self._of_names()
         try:
             return from_json(text, Roster, what=str(self._path))

@@ -61,9 +61,23 @@ FAULTS = (
         (DISKS, POWER_CUTS),
     ),
     Fault(
-        "grant not synced when read", "a grant that is gone by outlives a power cut",
-        "noded/calls/grants.py",
-        "            sync_directory(self._path.parent)\n", "            pass\n",
+        "name not synced when read", "a grant that is gone by outlives a power cut",
+        "noded/durable_file.py",
+        "            _sync(path)\n            sync_directory(path.parent)\n",
+        "            _sync(path)\n",
+        (DISKS,),
+    ),
+    Fault(
+        "lines not synced when read", "a key that is known as revoked stays so after a power cut",
+        "noded/durable_file.py",
+        "            _sync(path)\n            sync_directory(path.parent)\n",
+        "            sync_directory(path.parent)\n",
+        (DISKS,),
+    ),
+    Fault(
+        "roster not synced when read", "a roster that is in force outlives a power cut",
+        "noded/calls/roster.py",
+        "(text := read_durably(self._path))", "(text := read_if_there(self._path))",
         (DISKS,),
     ),
     Fault(

@@ -9,8 +9,12 @@ from unittest.mock import patch
 
 import pytest
 
-from common.names import Epoch, NodeName
+from common.names import Epoch, KeyId, NodeName, Serial
+from common.noderpc.roster import Revocations, Roster
+from common.revoked_keys import RevokedKeys
 from noded.calls.grants import Grant, GrantFile
+from noded.calls.revoked import RevokedFile
+from noded.calls.roster import KnownCandidates
 from noded.durable_file import sync_directory, write_durably
 from noded.replica.store import ReplicaFile
 from tests.support.clock import simulate
@@ -18,6 +22,7 @@ from tests.support.disk import Disk
 from tests.support.replica_states import COMMITS, STATES, contents
 
 TRIES = 30
+KEYS = tuple(KeyId(f"{number:064x}") for number in range(5))
 
 
 def _found(root: Path, work: Callable[[Path], None], look: Callable[[Path], object]) -> set[object]:
@@ -75,6 +80,32 @@ def test_a_grant_that_was_read_is_there_though_who_wrote_it_was_killed(tmp_path:
         assert file.load().epoch == 7
 
     assert _found(tmp_path, work, lambda place: GrantFile(place / "grant").load().epoch) == {7}
+
+
+def test_keys_that_were_read_stay_revoked_though_who_wrote_them_was_killed(tmp_path: Path) -> None:
+    def work(place: Path) -> None:
+        file = RevokedFile(place / "keys")
+        file.write(RevokedKeys(KEYS[:2]))
+        with patch("noded.calls.revoked.os.fsync"):  # it does not come to that
+            file.write(RevokedKeys(KEYS))
+        assert RevokedFile(place / "keys").list.keys == KEYS
+
+    assert _found(tmp_path, work, lambda place: RevokedFile(place / "keys").list.keys) == {KEYS}
+
+
+def test_a_roster_that_was_read_is_in_force_though_who_wrote_it_was_killed(tmp_path: Path) -> None:
+    def rosters(place: Path) -> KnownCandidates:
+        elsewhere = place / "elsewhere"  # else what syncs the names there syncs the roster's
+        elsewhere.mkdir(exist_ok=True)
+        return KnownCandidates(place / "roster", elsewhere / "keys", place / "names")
+
+    def work(place: Path) -> None:
+        simulate(rosters(place).begin(Roster(epoch=Epoch(1), serial=Serial(1))))
+        with patch("noded.durable_file.sync_directory"):  # it does not come to that
+            simulate(rosters(place).update(Roster(epoch=Epoch(1), serial=Serial(2)), Revocations()))
+        assert rosters(place).roster.serial == 2
+
+    assert _found(tmp_path, work, lambda place: rosters(place).roster.serial) == {2}
 
 
 def test_a_grant_is_there(tmp_path: Path) -> None:
