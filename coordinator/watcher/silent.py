@@ -24,7 +24,7 @@ def fence_silent(now: float) -> Round:
     """Have the one node that is dead switched off; where several are silent, people have to look.
 
     A switch or a whole room is then more likely than as many dead machines, and what is switched
-    off in vain has its guests killed.
+    off in vain has its guests killed. Nodes of all groups count: what they share is not known.
     """
     fields = ["name", "silent_for", "drained", "ndp/oob_program"]
     answer = yield from asked("node", fields, IN_SERVICE)

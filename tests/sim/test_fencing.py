@@ -8,11 +8,13 @@ from common.errors import Conflict, GntError, InvalidRequest
 from common.names import NodeName
 from common.noderpc.programs import OobCommand
 from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.group.assign_nodes import AssignNodes
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.node.fence import LOOKS, FenceNode
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.watcher.silent import SILENCE_S
 from tests.sim.settings import ALPHA, BETA, DELTA, GAMMA, WEB1, mirrored
+from tests.sim.stories.group import OTHER, another_group
 from tests.sim.test_power import SWITCH, asked
 from tests.sim.test_watcher import ROUND_S, at_rest, attempts, running, watch
 from tests.support.clock import simulate
@@ -127,6 +129,25 @@ def test_a_node_is_not_switched_off_while_one_that_is_drained_is_silent_too() ->
             await watch_after(cluster, SILENCE_S + ROUND_S)
             assert not attempts(cluster), "what they have in common may have failed"
             await cluster.run(ModifyNode(node_name=NodeName("delta"), offline=True, force=True))
+            await watch_after(cluster, ROUND_S)
+            assert len(attempts(cluster)) == 1
+
+    simulate(scenario())
+
+
+def test_a_node_is_not_switched_off_while_one_of_another_group_is_silent_too() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(nodes=5, candidates=2) as cluster:
+            await with_switches(cluster)
+            await cluster.run(ModifyCluster(maintain_node_health=True))
+            await another_group(cluster)
+            await cluster.run(AssignNodes(group_name=OTHER, nodes=(DELTA,)))
+            cluster.network.isolate("gamma")
+            cluster.network.isolate("delta")
+            await watch_after(cluster, 0.0)
+            await watch_after(cluster, SILENCE_S + ROUND_S)
+            assert not attempts(cluster), "groups may share what has failed"
+            await cluster.run(ModifyNode(node_name=DELTA, offline=True, force=True))
             await watch_after(cluster, ROUND_S)
             assert len(attempts(cluster)) == 1
 
