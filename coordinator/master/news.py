@@ -4,11 +4,13 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from common.errors import GntError
 from common.model.node import Node
 from common.names import NodeId
+from common.tasks import until_any
 from coordinator.nodes.calls import Nodes
 from coordinator.state.state import State
 from coordinator.state.store import Store
@@ -21,16 +23,26 @@ RETRY_S = 5.0  # for nodes that could not be told
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _Told(Generic[N]):
+    """What a node was told last, where None says that it has nothing, and in which life."""
+
+    news: N | None
+    life: int
+
+
 class NewsTeller(ABC, Generic[N]):
-    """Tells nodes after the fact; each master tells each node once, also that it has nothing."""
+    """Tells nodes after the fact; each master tells each node once, also that it has nothing.
+
+    One whose noded was started anew is told again: its disk may be an older one.
+    """
 
     about: str  # for the log
 
     def __init__(self, store: Store, nodes: Nodes) -> None:
         self.store, self.nodes = store, nodes
         self._news: N | None = None
-        # By node UUID what it was told last, where None says that it has nothing.
-        self._told: dict[NodeId, N | None] = {}
+        self._told: dict[NodeId, _Told[N]] = {}
         self._telling: set[NodeId] = set()
 
     @abstractmethod
@@ -57,7 +69,8 @@ class NewsTeller(ABC, Generic[N]):
         """Tell after each change that matters, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
-                state = self.store.state
+                state, lives = self.store.state, self.nodes.lives
+                count = lives.count
                 if self._news is None or not self.is_of(self._news, state):
                     self._news = await self.make(state)
                 nodes = [node for node in state.config.sorted_nodes() if not node.offline]
@@ -68,8 +81,9 @@ class NewsTeller(ABC, Generic[N]):
                         group.create_task(self._try(node))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(RETRY_S if untold else None):
-                        while self.is_of(self._news, self.store.state):
-                            await self.store.changed(self.store.state)
+                        while self.is_of(self._news, self.store.state) and lives.count == count:
+                            changed = self.store.changed(self.store.state)
+                            await until_any(changed, lives.changed(count))
                 await asyncio.sleep(PAUSE_S)
 
     async def _try(self, node: Node) -> None:
@@ -82,16 +96,21 @@ class NewsTeller(ABC, Generic[N]):
             self._telling.discard(node.uuid)
 
     async def _tell(self, node: Node) -> None:
-        news = self._wanted(node)
+        news, life = self._wanted(node), self.nodes.lives.number(node.uuid)
         self._told.pop(node.uuid, None)
         if news is None:
             await self.withdraw(node)
         else:
             await self.tell(node, news)
-        self._told[node.uuid] = news
+        self._told[node.uuid] = _Told(news, life)
 
     def _knows(self, node: Node) -> bool:
-        return node.uuid in self._told and self._told[node.uuid] is self._wanted(node)
+        told = self._told.get(node.uuid)
+        return (
+            told is not None
+            and told.news is self._wanted(node)
+            and told.life == self.nodes.lives.number(node.uuid)
+        )
 
     def _wanted(self, node: Node) -> N | None:
         news = self._news

@@ -15,6 +15,7 @@ from common.model.revoked_key import RevokedKey
 from common.names import KeyId, NodeId
 from common.noderpc.files import Files
 from common.noderpc.roster import Rosters
+from common.tasks import until_any
 from coordinator.nodes.calls import Nodes
 from coordinator.operations.node.roster import UNKNOWING, Knows, publish
 from coordinator.operations.node.ssconf import SWITCH, ssconf_files
@@ -31,7 +32,8 @@ RETRY_S = 1.0  # for nodes that could not be told
 class Publisher:
     """Tells nodes after the fact: nothing waits for it, and a node that was away is told later.
 
-    A node that does not answer keeps no other from hearing the news.
+    A node that does not answer keeps no other from hearing the news. One whose noded was started
+    anew is told all of it again: its disk may be an older one.
     """
 
     def __init__(self, store: Store, nodes: Nodes) -> None:
@@ -40,6 +42,7 @@ class Publisher:
         # By node UUID: the tables of the state of which it has the roster. Not the candidates: a
         # job tells nodes, too, and what it told may have come and gone between two looks.
         self._obeyed: dict[NodeId, _Tables] = {}
+        self._lives: dict[NodeId, int] = {}  # in which it was told so
         self._telling: set[NodeId] = set()
         # Else of two that tell one node, the older word might be the last.
         self._turns: defaultdict[NodeId, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -49,8 +52,8 @@ class Publisher:
         """Publish after each change that matters, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
-                state = self._store.state
-                self._latest = state, ssconf_files(state.config)
+                state, lives = self._store.state, self._nodes.lives
+                self._latest, count = (state, ssconf_files(state.config)), lives.count
                 untold = [node for node in state.config.sorted_nodes() if self._lacks(node.uuid)]
                 for node in untold:
                     if node.uuid not in self._telling:
@@ -58,8 +61,11 @@ class Publisher:
                         group.create_task(self._try(node.uuid))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(RETRY_S if untold else None):
-                        while _same(state.config, self._store.state.config):
-                            await self._store.changed(self._store.state)
+                        while _same(state.config, self._store.state.config) and (
+                            lives.count == count
+                        ):
+                            changed = self._store.changed(self._store.state)
+                            await until_any(changed, lives.changed(count))
 
     async def tell(self, node: Node) -> None:
         """Tell a node what it does not know yet.
@@ -83,6 +89,11 @@ class Publisher:
             self._telling.discard(node)
 
     async def _tell(self, node: Node, state: State, files: Mapping[str, str]) -> None:
+        life = self._nodes.lives.number(node.uuid)
+        if self._lives.get(node.uuid) != life:
+            for told in (self._obeyed, self._told):
+                told.pop(node.uuid, None)
+            self._lives[node.uuid] = life
         # Whom to obey comes first: with it others lose their say.
         tables = _Tables.of(state.config)
         if not tables.is_same(self._obeyed.get(node.uuid)):
@@ -108,6 +119,8 @@ class Publisher:
         state, files = self._latest
         if (present := state.config.nodes.get(node)) is None or present.offline:
             return False
+        if self._lives.get(node) != self._nodes.lives.number(node):
+            return True
         is_obeyed = _Tables.of(state.config).is_same(self._obeyed.get(node))
         return not is_obeyed or self._told.get(node) != files
 

@@ -18,6 +18,7 @@ from common.tls.context import EXPIRED, NOT_YET_VALID
 from coordinator.nodes.clocks import Clocks
 from coordinator.nodes.dial import Dial
 from coordinator.nodes.heard import Heard
+from coordinator.nodes.lives import Lives
 from coordinator.nodes.silence import GLANCE_S, Silence
 
 S = TypeVar("S", bound=NodeService)
@@ -39,6 +40,7 @@ class Nodes:
     epoch: Epoch
     random: Random
     clocks: Clocks = field(default_factory=Clocks)
+    lives: Lives = field(default_factory=Lives)
     silence: Silence = field(default_factory=Silence)
     heard: Heard = field(default_factory=Heard)
     heed: Heed | None = None
@@ -167,6 +169,7 @@ class _Line:
             )
         if reply.shown is not None:
             clocks.heard(self.node.uuid, reply.shown, loop.time())
+            self.nodes.lives.heard(self.node.uuid, reply.shown.process, loop.time())
         return reply
 
 

@@ -49,6 +49,24 @@ CLUSTER = (
         (REVOCATIONS,),
     ),
     Fault(
+        "older disk not told", "a node that was started anew is told all that it was told before",
+        "coordinator/master/publisher.py",
+        "if self._lives.get(node) != self._nodes.lives.number(node):", "if False:",
+        (REVOCATIONS,),
+    ),
+    Fault(
+        "older disk keeps users", "a user who was removed is let in by no disk of last week",
+        "coordinator/master/news.py",
+        "told.life == self.nodes.lives.number(node.uuid)", "True",
+        ("tests/sim/test_rest_users.py",),
+    ),
+    Fault(
+        "new lives without end", "who names another life with each answer is told now and then",
+        "coordinator/nodes/lives.py",
+        "known.process != process and now_s >= known.until_s:", "known.process != process:",
+        ("tests/unit/nodes/test_lives.py",),
+    ),
+    Fault(
         "half a line kept", "what follows a line that was half written is read",
         "noded/calls/revoked.py",
         "len(keys) == len(lines) and not rest", "True",

@@ -17,6 +17,7 @@ from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.state.rows import Put
 from coordinator.state.state import State
 from tests.sim.settings import GAMMA
+from tests.sim.test_watcher import watch
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Gate, Mishap, Once, Watching
@@ -59,6 +60,24 @@ def test_a_change_sends_the_files_that_it_changes() -> None:
             assert has_all(cluster, "alpha", "beta")
             await cluster.run(ModifyNode(node_name=GAMMA, offline=False))
             await cluster.settle()
+            assert has_all(cluster, *cluster.names)
+
+    simulate(scenario())
+
+
+def test_a_node_that_was_started_anew_is_asked_and_sent_what_differs() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await cluster.settle()
+            gamma = cluster.machines["gamma"]
+            await gamma.kill_noded()
+            (gamma.paths.ssconf / "node_list").write_text("nobody\n")
+            await gamma.start_noded()
+            trips = watching(cluster)
+            await watch(cluster)
+            await cluster.settle()
+            assert sent(trips, "gamma") == [{"node_list"}]
+            assert sent(trips, "alpha") == sent(trips, "beta") == []
             assert has_all(cluster, *cluster.names)
 
     simulate(scenario())

@@ -11,6 +11,7 @@ from common.rest_users import hashed, parse_users
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
 from tests.sim.settings import GAMMA
+from tests.sim.test_watcher import watch
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.rest import rest_of
@@ -75,6 +76,24 @@ def test_a_node_that_was_away_hears_of_a_revocation_when_it_is_back() -> None:
             assert [users_on(cluster, node) for node in ("beta", "gamma")] == [[], ["ci"]]
             cluster.heal()
             await asyncio.sleep(30)
+            assert users_on(cluster, "gamma") == []
+
+    simulate(story())
+
+
+def test_a_candidate_whose_disk_is_that_of_last_week_hears_of_a_revocation() -> None:
+    async def story() -> None:
+        async with simulated_cluster(candidates=3) as cluster:
+            await change(cluster, LINE)
+            gamma = cluster.machines["gamma"]
+            kept = gamma.paths.cluster_rapi_users.read_bytes()
+            await change(cluster, remove="ci")
+            await gamma.kill_noded()
+            gamma.paths.cluster_rapi_users.write_bytes(kept)
+            await gamma.start_noded()
+            assert users_on(cluster, "gamma") == ["ci"]
+            await watch(cluster)
+            await cluster.settle()
             assert users_on(cluster, "gamma") == []
 
     simulate(story())

@@ -29,6 +29,7 @@ from tests.sim.revoked_keys import (
 )
 from tests.sim.settings import BETA, GAMMA, create
 from tests.sim.test_returning_nodes import findings
+from tests.sim.test_watcher import watch
 from tests.support.clock import simulate
 from tests.support.cluster import simulated_cluster
 from tests.support.faults import Mishap, Once, Trap
@@ -59,7 +60,8 @@ def test_a_node_that_was_away_says_what_it_has_and_is_told_what_came_since() -> 
             await cluster.machines["gamma"].boot()
             await cluster.settle(60)
             assert everybody_knows(cluster, *KEYS[:260])
-            assert told(trips, "gamma")[-2:] == [AT_FIRST, 60]
+            # The last time because its first answer showed that it was started anew.
+            assert told(trips, "gamma")[-3:] == [AT_FIRST, 60, AT_FIRST]
 
     simulate(scenario())
 
@@ -115,17 +117,37 @@ def test_a_call_that_arrives_again_when_more_was_told_takes_nothing_back() -> No
     simulate(scenario())
 
 
-def test_a_node_whose_disk_is_that_of_last_week_catches_up_with_the_next_word() -> None:
+@pytest.mark.parametrize("before", [0, 50])
+def test_a_node_whose_disk_is_that_of_last_week_is_told_when_it_is_heard_of(before: int) -> None:
+    """Nothing else has changed: any answer shows that its noded was started anew."""
+
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
-            await revoke_keys(cluster, *KEYS[:50])
+            await revoke_keys(cluster, *KEYS[:before])
             gamma = cluster.machines["gamma"]
             kept = gamma.paths.revoked_keys.read_bytes()
-            await revoke_keys(cluster, *KEYS[50:100])
+            await revoke_keys(cluster, *KEYS[before:100])
             await gamma.kill_noded()
             gamma.paths.revoked_keys.write_bytes(kept)
             cluster.disk.have_all_durable(gamma.paths.root)
             await gamma.start_noded()
+            assert known_at(cluster, "gamma") == KEYS[:before]
+            trips = watching(cluster)
+            await watch(cluster)
+            await cluster.settle()
+            assert everybody_knows(cluster, *KEYS[:100])
+            assert told(trips, "gamma") == [AT_FIRST, 100 - before]
+            await cluster.settle(60)
+            assert len(told(trips, "gamma")) == 2
+
+
+def test_a_node_that_loses_its_list_while_it_runs_is_found_by_verify_and_told_on_request() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await revoke_keys(cluster, *KEYS[:100])
+            gamma = cluster.machines["gamma"].noded
+            assert gamma is not None
+            await gamma.candidates.update(gamma.candidates.roster, RevokedKeys(KEYS[:50]).after(0))
             assert known_at(cluster, "gamma") == KEYS[:50]
             assert any("which 100 certificate(s) are revoked" in f for f in await findings(cluster))
             trips = watching(cluster)
