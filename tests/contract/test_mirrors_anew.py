@@ -151,6 +151,20 @@ def test_what_was_half_set_aside_is_never_taken_for_a_good_copy(pair: Pair, back
     pair.run(story())
 
 
+def test_what_was_half_set_aside_is_so_as_a_whole_when_it_is_asked_again(pair: Pair) -> None:
+    async def story() -> None:
+        one, _ = await begun(pair)
+        with interrupted(one):
+            await refusal(one.upkeep.set_aside(one.disk))
+        await one.upkeep.set_aside(one.disk)
+        devices = one.storage.devices
+        mirror = devices.read(one.disk)
+        assert await devices.volumes.find(mirror.volumes) == (None, None)
+        assert None not in await devices.volumes.find(mirror.set_aside)
+
+    pair.run(story())
+
+
 @contextmanager
 def interrupted(side: Side) -> Iterator[None]:
     """Have the second of several volumes not be renamed."""

@@ -4,8 +4,23 @@ from tests.mutate.fault import Fault
 
 GROWING, CHANGED = "tests/sim/test_growing.py", "tests/sim/test_changed_disks.py"
 ACTIVE, GUESTS = "tests/sim/test_active_disks.py", "tests/contract/test_disks_of_guests.py"
+TURNS = "tests/unit/noded/storage/test_lvm_turns.py"
 
 DISKS = (
+    Fault(
+        "groups renamed in as told", "two who rename in the same groups do not wait for ever",
+        "noded/storage/lvm/linux.py",
+        "sorted({volume.place.group for volume in every})",
+        "dict.fromkeys(volume.place.group for volume in every)",
+        (TURNS,),
+    ),
+    Fault(
+        "groups taken as told", "two who want volumes in the same groups do not wait for ever",
+        "noded/storage/lvm/linux.py",
+        "asked = sorted({new.volume.place.group for new in wanted})",
+        "asked = list(dict.fromkeys(new.volume.place.group for new in wanted))",
+        (TURNS,),
+    ),
     Fault(
         "space not looked for", "a disk grows only where there is space on all its nodes",
         "coordinator/operations/placement/growth.py",

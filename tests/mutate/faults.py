@@ -54,6 +54,12 @@ FAULTS = (
         (FENCE, MASTERSHIP),
     ),
     Fault(
+        "grant that waits without a pause", "who waits for older orders lets these go on",
+        "noded/calls/fence.py",
+        "            self._one_ended.clear()\n", "",
+        (FENCE,),
+    ),
+    Fault(
         "grant not synced", "a grant outlives a power cut",
         "noded/calls/grants.py",
         "await in_thread(write_durably, self._path, to_json(grant))",

@@ -89,6 +89,12 @@ OF_MACHINES = (
         (SWITCH_PLAN,),
     ),
     Fault(
+        "port of no bridge", "a port of no bridge keeps nobody from seeing the others",
+        "noded/network/switch_parse.py",
+        '    rows = [row for row in rows if row["_uuid"] in bridge_of]\n', "",
+        (SWITCH_PLAN,),
+    ),
+    Fault(
         "guarded by nobody", "a guest that is to be guarded is in no switch that passes filters by",
         "noded/network/switch_plan.py",
         "if nic.guarded and switch.passes_filters_by:", "if False:",

@@ -207,6 +207,12 @@ MIRRORS = (
         (ANEW,),
     ),
     Fault(
+        "data set aside first", "what was half set aside is so as a whole when it is asked again",
+        "noded/storage/drbd/upkeep.py",
+        "rename([*pairs][::-1])", "rename([*pairs])",
+        (ANEW,),
+    ),
+    Fault(
         "new data kept with old metadata", "what was set aside comes back as a whole",
         "noded/storage/drbd/upkeep.py",
         "([volume for volume, _, there in pairs if there])", "([])",

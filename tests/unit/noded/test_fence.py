@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -229,6 +230,39 @@ def test_a_grant_waits_for_older_orders(path: Path) -> None:
             assert loop.time() == 3
             with pytest.raises(Deposed):
                 fence.hold(epoch(0), "too late").__enter__()
+
+    simulate(scenario())
+
+
+class FewLooks(asyncio.Event):
+    """Who waits for it again and again, and is never held up, fails and does not go on for ever."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = 10
+
+    async def wait(self) -> Literal[True]:
+        self.left -= 1
+        assert self.left, "it looks again and again, and lets nobody else go on"
+        return await super().wait()
+
+
+def test_a_grant_that_waits_lets_others_go_on_though_an_order_has_ended_before(path: Path) -> None:
+    async def scenario() -> None:
+        fence = fence_at(path)
+        fence._one_ended = FewLooks()
+        with fence.hold(epoch(0), "facts.facts"):
+            pass
+
+        async def order() -> None:
+            with fence.hold(epoch(0), "disks.ensure_present"):
+                await asyncio.sleep(3)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(order())
+            await asyncio.sleep(1)
+            await fence.advance(epoch(1), ALPHA)
+            assert asyncio.get_running_loop().time() == 3
 
     simulate(scenario())
 

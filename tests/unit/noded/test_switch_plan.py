@@ -45,6 +45,15 @@ def test_ports_are_told_with_the_vlan_that_has_a_name() -> None:
     }  # fmt: skip
 
 
+def test_a_port_of_no_bridge_is_left_out() -> None:
+    """Nor does one that is lost keep all others from being seen."""
+    lost = TOLD.replace('["uuid","g1"],["uuid","g2"],', '["uuid","g2"],')
+    assert read_switches(lost).ports.keys() == read_switches(TOLD).ports.keys() - {"gnt1"}
+    lost = TOLD.replace('["uuid","b0.100"],', "", 1)
+    assert read_switches(lost).switches.keys() == {"ovs0", "ovs1"}
+    assert read_switches(lost).ports["gnt1"].switch == "ovs0"
+
+
 @pytest.mark.parametrize(
     ("link", "vlan", "where"),
     [
