@@ -50,6 +50,9 @@ class IdentityDirectory:
             return None
         with explaining(f"read {path}"):
             text = path.read_bytes()
+            # What is gone by from here on, a noded that was killed may not have synced.
+            for directory in (self.place, self.place.parent):
+                sync_directory(directory)
         try:
             member = from_json(text, Member, what=str(path))
         except InvalidRequest as error:

@@ -87,6 +87,12 @@ FAULTS = (
         (DISKS,),
     ),
     Fault(
+        "member not synced when read", "a node that was a member is one after a power cut",
+        "noded/identity/directory.py",
+        "for directory in (self.place, self.place.parent):", "for directory in (self.place,):",
+        (DISKS,),
+    ),
+    Fault(
         "published again, not synced", "what was told again is on disk, whoever wrote it",
         "noded/handlers/group_files.py",
         "        if not others:", "        if False:",

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -9,13 +10,17 @@ from unittest.mock import patch
 
 import pytest
 
-from common.names import Epoch, KeyId, NodeName, Serial
+from common.names import ClusterId, ClusterName, Epoch, KeyId, NodeId, NodeName, Serial
+from common.noderpc.identity import Membership
 from common.noderpc.roster import Revocations, Roster
 from common.revoked_keys import RevokedKeys
+from common.tls.authority import issue, make_authority
+from common.tls.keys import make_key, make_request
 from noded.calls.grants import Grant, GrantFile
 from noded.calls.revoked import RevokedFile
 from noded.calls.roster import KnownCandidates
 from noded.durable_file import sync_directory, write_durably
+from noded.identity.directory import IdentityDirectory
 from noded.replica.store import ReplicaFile
 from tests.support.clock import simulate
 from tests.support.disk import Disk
@@ -106,6 +111,29 @@ def test_a_roster_that_was_read_is_in_force_though_who_wrote_it_was_killed(tmp_p
         assert rosters(place).roster.serial == 2
 
     assert _found(tmp_path, work, lambda place: rosters(place).roster.serial) == {2}
+
+
+def test_a_member_that_was_one_stays_one_though_who_made_it_was_killed(tmp_path: Path) -> None:
+    name, key = NodeName("beta"), make_key()
+    authority = make_authority(ClusterName("shop"), now=time.time())
+    request = make_request(key, name)
+    membership = Membership(
+        cluster=ClusterName("shop"), cluster_uuid=ClusterId("c"), node=name,
+        node_uuid=NodeId("b"), authority=authority.certificate, roster=Roster(),
+        certificate=issue(authority, request, node=name, addresses=(), now=time.time()),
+    )  # fmt: skip
+
+    def member(place: Path) -> NodeName | None:
+        found = IdentityDirectory(place / "identity").load()
+        return found.node if found else None
+
+    def work(place: Path) -> None:
+        with patch("noded.identity.directory.sync_directory"):  # it does not come to that
+            IdentityDirectory(place / "identity").become(membership, key.encode())
+        assert member(place) == name
+
+    with patch("noded.identity.directory.check_identity"):  # a handshake, which takes long
+        assert _found(tmp_path, work, member) == {name}
 
 
 def test_a_grant_is_there(tmp_path: Path) -> None:
