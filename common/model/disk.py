@@ -1,6 +1,8 @@
 """A disk of an instance, and where its bytes are."""
 
+from abc import abstractmethod
 from enum import StrEnum
+from typing import Any
 
 from common.messages import Order
 from common.model.entity import Entity
@@ -11,21 +13,18 @@ from common.model.template import DiskTemplate
 from common.names import DiskId, Few, MiB, NodeId, Port
 
 
-class FileBacking(Order, kw_only=True, tag="file"):
-    """A regular file; ``shared`` when every node sees the same one."""
-
-    path: str
-    shared: bool
+class Place(Order, kw_only=True):
+    """Base of what a disk can be; in no pool that nodes report, unless it says otherwise."""
 
     @property
+    @abstractmethod
     def where(self) -> str:
         """Return what a disk is called by those who look for it."""
-        return self.path
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Return what a disk is in the pools of a node that has it, as nodes list them."""
-        return (self.path,)
+        return ()
 
     @property
     def pools(self) -> tuple[Pool, ...]:
@@ -34,11 +33,43 @@ class FileBacking(Order, kw_only=True, tag="file"):
 
     def takes(self, size: MiB, pool: Pool) -> MiB:
         """Return how much a disk of ``size`` takes of a pool, on each node that has it."""
+        return MiB(0)
+
+    @abstractmethod
+    def logical_id(self, nodes: tuple[NodeId, ...]) -> list[Any]:
+        """Return where a disk is that ``nodes`` have, as Ganeti writes it; no secret is told."""
+
+    def device_path(self, node: NodeId) -> str:
+        """Return under which name a node has a disk."""
+        return self.where
+
+
+class FileBacking(Place, kw_only=True, tag="file"):
+    """A regular file; ``shared`` when every node sees the same one."""
+
+    path: str
+    shared: bool
+
+    @property
+    def where(self) -> str:
+        return self.path
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    def takes(self, size: MiB, pool: Pool) -> MiB:
         is_inside = pool.kind is PoolKind.DIRECTORY and self.path.startswith(f"{pool.name}/")
         return size if is_inside else MiB(0)
 
+    def logical_id(self, nodes: tuple[NodeId, ...]) -> list[Any]:
+        return ["loop", self.path]
 
-class LvmBacking(Order, kw_only=True, tag="lvm"):
+    def device_path(self, node: NodeId) -> str:
+        return self.path
+
+
+class LvmBacking(Place, kw_only=True, tag="lvm"):
     """A logical volume; the group is one of the node's, or of each node that has the disk."""
 
     group: str
@@ -47,30 +78,32 @@ class LvmBacking(Order, kw_only=True, tag="lvm"):
 
     @property
     def where(self) -> str:
-        """Return what a disk is called by those who look for it."""
         return f"{self.group}/{self.name}"
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Return what a disk is in the pools of a node that has it, as nodes list them."""
         return (self.where,)
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        """Return the pools that are known from the disk alone."""
         name = f"{self.group}/{self.thin_pool}" if self.thin_pool else self.group
         return (Pool(kind=PoolKind.VOLUME_GROUP, name=name),)
 
     def takes(self, size: MiB, pool: Pool) -> MiB:
-        """Return how much a disk of ``size`` takes of a pool, on each node that has it."""
         return size if pool in self.pools else MiB(0)
+
+    def logical_id(self, nodes: tuple[NodeId, ...]) -> list[Any]:
+        return [self.group, self.name]
+
+    def device_path(self, node: NodeId) -> str:
+        return f"/dev/{self.where}"
 
 
 META_SIZE = MiB(128)
 """Of the volume beside a mirrored disk that says which of its blocks differ; enough for 4 TiB."""
 
 
-class DrbdBacking(Order, kw_only=True, tag="drbd"):
+class DrbdBacking(Place, kw_only=True, tag="drbd"):
     """A volume on each of two nodes, which DRBD keeps equal; all nodes have it under one name."""
 
     data: LvmBacking
@@ -93,6 +126,12 @@ class DrbdBacking(Order, kw_only=True, tag="drbd"):
 
     def takes(self, size: MiB, pool: Pool) -> MiB:
         return MiB(self.data.takes(size, pool) + self.meta.takes(META_SIZE, pool))
+
+    def logical_id(self, nodes: tuple[NodeId, ...]) -> list[Any]:
+        return [*nodes, self.port, *(self.minors[node] for node in nodes), None]
+
+    def device_path(self, node: NodeId) -> str:
+        return f"/dev/drbd{self.minors[node]}"
 
     def __repr__(self) -> str:
         """Leave the secret out: what is shown of a disk ends up in logs."""
@@ -122,19 +161,8 @@ class Qcow2Backing(FileBacking, kw_only=True, tag="qcow2"):
         return f"{self.path}@{self.snapshot}" if self.snapshot else self.path
 
 
-class Elsewhere(Order, kw_only=True):
-    """Base of what is in no pool that nodes report, and what all of them reach."""
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def pools(self) -> tuple[Pool, ...]:
-        return ()
-
-    def takes(self, size: MiB, pool: Pool) -> MiB:  # noqa: ARG002 -- of none
-        return MiB(0)
+class Elsewhere(Place, kw_only=True):
+    """Base of what no node keeps and all nodes reach."""
 
 
 class BlockBacking(Elsewhere, kw_only=True, tag="block"):
@@ -145,6 +173,9 @@ class BlockBacking(Elsewhere, kw_only=True, tag="block"):
     @property
     def where(self) -> str:
         return self.device
+
+    def logical_id(self, nodes: tuple[NodeId, ...]) -> list[Any]:
+        return ["manual", self.device]
 
 
 class RbdBacking(Elsewhere, kw_only=True, tag="rbd"):
@@ -158,6 +189,12 @@ class RbdBacking(Elsewhere, kw_only=True, tag="rbd"):
     def where(self) -> str:
         return f"{self.pool}/{self.image}"
 
+    def logical_id(self, nodes: tuple[NodeId, ...]) -> list[Any]:
+        return ["rbd", self.image]
+
+    def device_path(self, node: NodeId) -> str:
+        return f"/dev/rbd/{self.where}"
+
 
 class ExtBacking(Elsewhere, kw_only=True, tag="ext"):
     """A volume that a provider of external storage keeps."""
@@ -170,8 +207,14 @@ class ExtBacking(Elsewhere, kw_only=True, tag="ext"):
     def where(self) -> str:
         return f"{self.provider}/{self.name}"
 
+    def logical_id(self, nodes: tuple[NodeId, ...]) -> list[Any]:
+        return [self.provider, self.name]
 
-class DumpBacking(Order, kw_only=True, tag="dump"):
+    def device_path(self, node: NodeId) -> str:
+        return self.name  # as the provider calls it
+
+
+class DumpBacking(Place, kw_only=True, tag="dump"):
     """What was on a disk once, as part of an export; it is no instance's.
 
     Attributes:
@@ -192,15 +235,14 @@ class DumpBacking(Order, kw_only=True, tag="dump"):
     def paths(self) -> tuple[str, ...]:
         return (self.where,)
 
-    @property
-    def pools(self) -> tuple[Pool, ...]:
-        return ()
+    def logical_id(self, nodes: tuple[NodeId, ...]) -> list[Any]:
+        return [self.export, self.name]
 
-    def takes(self, size: MiB, pool: Pool) -> MiB:  # noqa: ARG002 -- of what is in no pool
-        return MiB(0)
+    def device_path(self, node: NodeId) -> str:
+        return self.name
 
 
-class StreamBacking(Elsewhere, kw_only=True, tag="stream"):
+class StreamBacking(Place, kw_only=True, tag="stream"):
     """What a script of an operating system writes, or reads, once; it takes the place of a disk.
 
     Attributes:
@@ -212,6 +254,9 @@ class StreamBacking(Elsewhere, kw_only=True, tag="stream"):
     @property
     def where(self) -> str:
         return f"the stream of the script {self.run}"
+
+    def logical_id(self, nodes: tuple[NodeId, ...]) -> list[Any]:
+        return [self.run]
 
 
 Backing = (

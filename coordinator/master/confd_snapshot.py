@@ -20,7 +20,6 @@ from common.model.master_address import wanted_address
 from common.model.nic import Nic
 from common.model.parameters import Layer, NicParameters, settled
 from common.names import Serial
-from coordinator.disks.logical_id import logical_id
 from coordinator.state.config import Config
 
 
@@ -110,7 +109,7 @@ def _disk(disk: Disk, index: int, template: str) -> PublishedDisk:
         dev_type=template,
         size=disk.size,
         mode=disk.mode,
-        logical_id=tuple(logical_id(backing, disk.nodes)),
+        logical_id=tuple(backing.logical_id(disk.nodes)),
         nodes=disk.nodes,
         minors=(
             {str(node): minor for node, minor in backing.minors.items()}

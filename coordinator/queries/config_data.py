@@ -18,7 +18,6 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.model.policy import wire_policy
 from common.model.template import DiskTemplate
-from coordinator.disks.logical_id import logical_id
 from coordinator.queries.cluster_fields import CONFIG_VERSION
 from coordinator.queries.live import Live
 from coordinator.queries.network_fields import NetworkRow
@@ -187,7 +186,7 @@ def _disk(disk: Disk, template: DiskTemplate | None) -> dict[str, Any]:
         children = [
             {
                 "dev_type": "plain",
-                "logical_id": logical_id(volume, disk.nodes),
+                "logical_id": volume.logical_id(disk.nodes),
                 "size": size,
                 "nodes": disk.nodes,
                 "children": [],
@@ -197,7 +196,7 @@ def _disk(disk: Disk, template: DiskTemplate | None) -> dict[str, Any]:
         ]
     own: dict[str, Any] = {
         "dev_type": template or "",
-        "logical_id": logical_id(backing, disk.nodes),  # of a mirrored one without its secret
+        "logical_id": backing.logical_id(disk.nodes),  # of a mirrored one without its secret
         "children": children,
         "params": {},
     }

@@ -12,6 +12,7 @@ from common.model.disk import (
     ExtBacking,
     FileBacking,
     LvmBacking,
+    Qcow2Backing,
     RbdBacking,
 )
 from common.model.pool import Pool
@@ -19,6 +20,7 @@ from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB, NodeId
 from common.noderpc.disks import DiskSpec
 
+LUN = "/dev/disk/by-id/lun7"
 SECRET = "5ec7e75ec7e75ec7e75ec7e75ec7e75e"
 MIRROR = DrbdBacking(
     data=LvmBacking(group="fast", name="d.data"),
@@ -52,16 +54,36 @@ def test_secret_is_sent_and_never_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("backing", "where"),
+    ("backing", "where", "path", "logical_id"),
     [
-        (FileBacking(path="/srv/disks/d.raw", shared=False), "/srv/disks/d.raw"),
-        (LvmBacking(group="xenvg", name="d.disk"), "xenvg/d.disk"),
-        (MIRROR, "fast/d.data"),
-        (RbdBacking(pool="guests", image="d.rbd"), "guests/d.rbd"),
-        (ExtBacking(provider="shelf", name="d.ext"), "shelf/d.ext"),
-        (BlockBacking(device="/dev/disk/by-id/lun7"), "/dev/disk/by-id/lun7"),
-        (DumpBacking(export="web1", name="d"), "web1/d"),
+        (
+            FileBacking(path="/srv/disks/d.raw", shared=False),
+            "/srv/disks/d.raw", "/srv/disks/d.raw", ["loop", "/srv/disks/d.raw"],
+        ),
+        (
+            Qcow2Backing(path="/srv/disks/d.qcow2", shared=True, snapshot="s"),
+            "/srv/disks/d.qcow2@s", "/srv/disks/d.qcow2", ["loop", "/srv/disks/d.qcow2"],
+        ),
+        (
+            LvmBacking(group="xenvg", name="d.disk"),
+            "xenvg/d.disk", "/dev/xenvg/d.disk", ["xenvg", "d.disk"],
+        ),
+        (MIRROR, "fast/d.data", "/dev/drbd3", ["b", "a", 11000, 3, 0, None]),
+        (
+            RbdBacking(pool="guests", image="d.rbd"),
+            "guests/d.rbd", "/dev/rbd/guests/d.rbd", ["rbd", "d.rbd"],
+        ),
+        (
+            ExtBacking(provider="shelf", name="d.ext"),
+            "shelf/d.ext", "d.ext", ["shelf", "d.ext"],
+        ),
+        (BlockBacking(device=LUN), LUN, LUN, ["manual", LUN]),
+        (DumpBacking(export="web1", name="d"), "web1/d", "d", ["web1", "d"]),
     ],
-)
-def test_every_backing_has_a_name_for_messages(backing: Backing, where: str) -> None:
+)  # fmt: skip
+def test_a_disk_has_a_name_for_messages_and_one_for_nodes_and_one_of_ganeti(
+    backing: Backing, where: str, path: str, logical_id: list[object]
+) -> None:
     assert backing.where == where
+    assert backing.device_path(NodeId("b")) == path
+    assert backing.logical_id((NodeId("b"), NodeId("a"))) == logical_id

@@ -10,7 +10,6 @@ from common.model.node import Node
 from common.names import DiskId, MiB, NodeId
 from common.noderpc.disks import Disks
 from common.noderpc.mirrors import Copying, CopyState, MirrorReport, Mirrors
-from coordinator.disks.logical_id import device_path, logical_id
 from coordinator.disks.mirrors import is_whole
 from coordinator.disks.plain import PLAIN
 from coordinator.operations.cluster_view import Cluster
@@ -37,7 +36,7 @@ class OnNode(NamedTuple):
 
     def status(self, disk: Disk, node: NodeId) -> Status | None:
         """Return how a disk is; None if it is not there."""
-        path = device_path(disk.backing, node)
+        path = disk.backing.device_path(node)
         if not isinstance(disk.backing, DrbdBacking):
             is_there = disk.uuid in self.sizes
             return (path, None, None, None, None, False, OKAY) if is_there else None
@@ -61,7 +60,7 @@ class OnNode(NamedTuple):
         report = self.mirrors.get(disk.uuid)
         if report is None or report.own is CopyState.NONE:
             return None
-        return (f"/dev/{volume.group}/{volume.name}", None, None, None, None, False, OKAY)
+        return (f"/dev/{volume.where}", None, None, None, None, False, OKAY)
 
 
 _OWN = {CopyState.UP_TO_DATE: OKAY, CopyState.NONE: FAULTY}
@@ -107,7 +106,7 @@ def describe_disk(
     described: dict[str, Any] = {
         "iv_name": f"disk/{index}",
         "dev_type": instance.disk_template,
-        "logical_id": logical_id(disk.backing, disk.nodes),
+        "logical_id": disk.backing.logical_id(disk.nodes),
         "drbd_info": None,
         "pstatus": told[home].status(disk, home) if home in told else None,
         "sstatus": next((told[n].status(disk, n) for n in others if n in told), None),
@@ -141,7 +140,7 @@ def _describe_volume(
     return {
         "iv_name": None,
         "dev_type": PLAIN.template,
-        "logical_id": logical_id(volume, ()),
+        "logical_id": volume.logical_id(()),
         "drbd_info": None,
         "pstatus": home.status_of_volume(disk, volume) if home else None,
         "sstatus": second.status_of_volume(disk, volume) if second else None,
