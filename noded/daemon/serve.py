@@ -12,19 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import uvloop
 
-from common.model.disk import (
-    BlockBacking,
-    DrbdBacking,
-    DumpBacking,
-    ExtBacking,
-    FileBacking,
-    GlusterBacking,
-    LvmBacking,
-    Qcow2Backing,
-    RbdBacking,
-    StreamBacking,
-)
-from common.model.pool_kind import PoolKind
 from common.names import NodeId
 from common.paths import Paths
 from common.systemd import Supervisor
@@ -41,31 +28,16 @@ from noded.exports.directory import ExportDirectory
 from noded.hooks.directory import HookScripts
 from noded.hypervisor.drivers import hypervisors
 from noded.hypervisor.interface import Surroundings
-from noded.hypervisor.kvm.images import GuestsImages
 from noded.identity.keys import ChildKeyMaker
 from noded.images.definition import image_definition
 from noded.machine.driver import LinuxMachine
 from noded.memory_lock import lock_memory
 from noded.network.linux import LinuxNetwork
 from noded.operating_systems.driver import Places, ProcessOsDriver
-from noded.operating_systems.streams import Streams
 from noded.powercycle import find_switch
 from noded.programs.directory import ProgramDirectory
-from noded.storage.adopted import AdoptedStorage
-from noded.storage.attached import AttachedDevices
-from noded.storage.directories import read_directories
-from noded.storage.drbd.devices import MirrorDevices
-from noded.storage.drbd.driver import MirrorStorage
-from noded.storage.drbd.linux import LinuxDrbd
-from noded.storage.drbd.upkeep import MirrorUpkeep
-from noded.storage.ext.driver import ExtStorage
-from noded.storage.file import FileStorage
-from noded.storage.lvm.linux import LinuxVolumes
+from noded.storage.drivers import storages
 from noded.storage.lvm.physical import LvmPhysicalVolumes
-from noded.storage.plain import PlainStorage
-from noded.storage.qcow2.driver import Qcow2Storage
-from noded.storage.rbd.driver import RbdStorage
-from noded.storage.storages import Storages
 
 MOST_THREADS = 8  # for the blocking calls of drivers
 
@@ -132,36 +104,14 @@ async def _serve(
 def _drivers(
     paths: Paths, options: argparse.Namespace, *, me: Callable[[], NodeId], locked: bool
 ) -> Drivers:
-    files = FileStorage(lambda: read_directories(paths.ssconf))
-    images = Qcow2Storage(
-        lambda: read_directories(paths.ssconf), files, GuestsImages(paths.instances)
-    )
-    volumes = LinuxVolumes()
-    plain, devices = PlainStorage(volumes), MirrorDevices(volumes, LinuxDrbd(), me)
-    attached = AttachedDevices(paths.attached)
     exports = ExportDirectory(paths.exports)
-    storages = Storages(
-        {
-            FileBacking: files,
-            GlusterBacking: files,
-            Qcow2Backing: images,
-            LvmBacking: plain,
-            DrbdBacking: MirrorStorage(devices),
-            ExtBacking: ExtStorage(paths.providers(), attached),
-            RbdBacking: RbdStorage(attached),
-            DumpBacking: exports,
-            StreamBacking: Streams(paths.os_runs),
-            BlockBacking: AdoptedStorage(attached),
-        },
-        {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
-        MirrorUpkeep(devices),
-    )
+    disks = storages(paths, exports, me)
     address = options.address or "0.0.0.0"  # noqa: S104 -- as the port of noded
     return Drivers(
-        storages=storages,
+        storages=disks,
         physical=LvmPhysicalVolumes(),
         copier=ProcessCopier(
-            paths.copies, identity=paths.identity, address=address, open_disk=storages.open
+            paths.copies, identity=paths.identity, address=address, open_disk=disks.open
         ),
         exports=exports,
         operating_systems=ProcessOsDriver(
@@ -171,7 +121,7 @@ def _drivers(
                 logs=paths.os_logs,
                 built_in=(image_definition(paths.images, paths.guest_rules),),
             ),
-            storages.open,
+            disks.open,
         ),
         hooks=HookScripts(paths.hooks, paths.state),
         programs=ProgramDirectory(paths.out_of_band, paths.restricted_commands),
@@ -183,7 +133,7 @@ def _drivers(
                 address=address,
                 rules=paths.guest_rules,
                 ifup=paths.kvm_ifup,
-                open_disk=storages.open,
+                open_disk=disks.open,
             )
         ),
         machine=LinuxMachine(),
