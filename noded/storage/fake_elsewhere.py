@@ -6,7 +6,7 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import BlockBacking, ExtBacking, RbdBacking
+from common.model.disk import BlockBacking, Elsewhere
 from common.names import DiskId
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.units import format_mib
@@ -15,7 +15,7 @@ from noded.storage.fake import FakeFiles, FakeStorage
 
 
 class FakeElsewhere(FakeStorage):
-    """Disks that are neither files nor in pools of nodes, by what they are called there."""
+    """Disks that no node keeps, by what they are called where they are."""
 
     def __init__(
         self, volumes: FakeFiles, *, uses: Callable[[DiskId], bool] = lambda _: False
@@ -29,7 +29,7 @@ class FakeElsewhere(FakeStorage):
 
     def _name(self, disk: DiskSpec) -> str:
         backing: object = disk.backing
-        if not isinstance(backing, RbdBacking | ExtBacking):
+        if not isinstance(backing, Elsewhere):
             raise InvalidRequest("This disk is kept by no provider.", disk=disk.id)
         return backing.where
 

@@ -4,9 +4,8 @@ from common.model.disk import (
     Backing,
     DrbdBacking,
     DumpBacking,
-    ExtBacking,
+    Elsewhere,
     LvmBacking,
-    RbdBacking,
     StreamBacking,
 )
 from common.noderpc.disks import DiskSpec
@@ -90,8 +89,7 @@ class Contents:
         return dict(sorted((files | {path: word for path, word in there if word}).items()))
 
     def _storage(self, disk: DiskSpec) -> FakeStorage:
-        is_elsewhere = isinstance(disk.backing, RbdBacking | ExtBacking)
-        return self._elsewhere if is_elsewhere else self._files
+        return self._elsewhere if isinstance(disk.backing, Elsewhere) else self._files
 
     def _volume(self, backing: Backing) -> str:
         """Return LVM's UUID of a disk's volume; empty if it is not there."""

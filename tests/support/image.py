@@ -20,6 +20,7 @@ from common.model.group import Group
 from common.model.node import Node
 from common.model.secret import AUTHORITY_CERTIFICATE, AUTHORITY_KEY, CONFD_KEY, Secret
 from common.model.stamp import Stamp
+from common.model.template import ENABLED_AT_FIRST, DiskTemplate
 from common.names import ClusterId, ClusterName, Epoch, GroupId, GroupName, NodeId, NodeName
 from common.paths import Paths
 from common.tls.authority import issue, make_authority
@@ -40,6 +41,7 @@ GROUP = "gantry"  # the volume group of each machine
 CLUSTER = ClusterName("greek.example.com")
 SHARED, LOCAL = "/srv/gantry/shared", "/srv/gantry/files"
 GLUSTER = "/srv/gantry/gluster"
+EVERY_TEMPLATE = tuple(dict.fromkeys((*ENABLED_AT_FIRST, *DiskTemplate)))  # shared files preferred
 # TLS looks at the real clock, so the simulated one begins near it; always at the same hour,
 # for runs to repeat.
 BEGINNING = time.time() // 86_400 * 86_400
@@ -72,9 +74,7 @@ def first_state(names: Sequence[str], candidates: int) -> State:
         master=nodes[0].uuid, shared_file_storage_dir=SHARED, file_storage_dir=LOCAL,
         gluster_storage_dir=GLUSTER,
         volume_group_name=GROUP,
-        enabled_disk_templates=(
-            "sharedfile", "file", "diskless", "gluster", "ext", "plain", "drbd", "rbd", "blockdev",
-        ),
+        enabled_disk_templates=EVERY_TEMPLATE,
         candidate_pool_size=candidates,
     )  # fmt: skip
     secrets = (

@@ -4,18 +4,18 @@ import asyncio
 from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from common.model.disk import (
+    Backing,
     BlockBacking,
     DrbdBacking,
     DumpBacking,
-    ExtBacking,
+    Elsewhere,
     FileBacking,
     GlusterBacking,
     LvmBacking,
     Qcow2Backing,
-    RbdBacking,
     StreamBacking,
 )
 from common.model.pool_kind import PoolKind
@@ -60,6 +60,7 @@ from tests.support.image import GROUP, Identity, ip_of, read_identity
 from tests.support.process import Process
 
 REBOOT_S = 30.0
+KEPT_ELSEWHERE = tuple(kind for kind in get_args(Backing) if issubclass(kind, Elsewhere))
 
 
 class Machine:
@@ -174,10 +175,11 @@ class Machine:
         return Storages(
             {
                 FileBacking: files, GlusterBacking: files, Qcow2Backing: files, LvmBacking: plain,
-                DrbdBacking: own(MirrorStorage(devices)), ExtBacking: own(self.elsewhere),
-                DumpBacking: own(self.exports), StreamBacking: own(self.written.streams),
-                RbdBacking: own(self.elsewhere), BlockBacking: own(self.adopted),
-            },
+                DrbdBacking: own(MirrorStorage(devices)), DumpBacking: own(self.exports),
+                StreamBacking: own(self.written.streams),
+            }
+            | dict.fromkeys(KEPT_ELSEWHERE, own(self.elsewhere))
+            | {BlockBacking: own(self.adopted)},
             {PoolKind.DIRECTORY: files, PoolKind.VOLUME_GROUP: plain},
             own(MirrorUpkeep(devices)),
         )  # fmt: skip
