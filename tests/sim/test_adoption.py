@@ -18,7 +18,7 @@ from coordinator.operations.instance.remove import RemoveInstance
 from noded.storage.lvm.volumes import VolumeReport
 from tests.sim.settings import WEB1, create, disk
 from tests.sim.stories.adopted import ADOPT, OLD, a_volume
-from tests.sim.stories.elsewhere import LUN, ON_A_LUN, a_lun
+from tests.sim.stories.templates import LUN, a_lun, with_disks_of
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import GROUP
@@ -131,7 +131,9 @@ def test_volumes_are_adopted_when_an_instance_is_made_and_not_later() -> None:
 def test_a_device_tells_its_size_where_nobody_else_does() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
-            order = replace(ON_A_LUN, disks=(DiskRequest(adopt=LUN),))
+            order = replace(
+                with_disks_of(DiskTemplate.BLOCKDEV, "gamma"), disks=(DiskRequest(adopt=LUN),)
+            )
             with pytest.raises(NotFound, match=f"no device {LUN} on gamma"):
                 await cluster.run(order)
             await a_lun(cluster)

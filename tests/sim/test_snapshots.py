@@ -27,13 +27,12 @@ from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.remove_leftovers import RemoveLeftovers
 from noded.storage.lvm.volumes import VolumeReport
 from tests.sim.settings import GAMMA, WEB1, create, disk
-from tests.sim.stories.elsewhere import ON_A_SHELF
 from tests.sim.stories.snapshots import REMOVE, ROLL_BACK, TAKE, with_snapshot, written
+from tests.sim.stories.templates import with_disks_of
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import GROUP
 
-ON_A_SHELF_OF_GAMMA = replace_order(ON_A_SHELF, pnode="gamma")
 EXCHANGED = (disk("remove", 0), disk("add", size=8))
 
 
@@ -296,7 +295,7 @@ def test_images_of_ceph_are_kept_and_gone_back_to_on_any_node() -> None:
 def test_a_provider_keeps_snapshots_if_it_can_and_goes_back_to_none() -> None:
     async def scenario() -> None:
         async with simulated_cluster() as cluster:
-            await cluster.run(ON_A_SHELF_OF_GAMMA)
+            await cluster.run(with_disks_of(DiskTemplate.EXT, "gamma"))
             cluster.machines["gamma"].elsewhere.clones = False
             with pytest.raises(InvalidRequest, match="No snapshot of web1 can be taken on gamma"):
                 await cluster.run(TAKE)

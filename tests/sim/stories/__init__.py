@@ -6,7 +6,6 @@ from tests.sim.stories import (
     between_clusters,
     cluster,
     disks,
-    elsewhere,
     group,
     instance,
     mirrored,
@@ -17,6 +16,7 @@ from tests.sim.stories import (
     reserved,
     snapshots,
     tags,
+    templates,
     test,
 )
 
@@ -26,7 +26,6 @@ _AREAS = (
     between_clusters,
     cluster,
     disks,
-    elsewhere,
     group,
     instance,
     mirrored,
@@ -37,6 +36,7 @@ _AREAS = (
     reserved,
     snapshots,
     tags,
+    templates,
     test,
 )
 AREAS = tuple(area.STORIES for area in _AREAS)

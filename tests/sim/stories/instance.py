@@ -31,7 +31,6 @@ from tests.support.story import Story
 START_HOOKS = ("global-pre.d", "instance-start-pre.d", "instance-start-post.d", "global-post.d")
 
 STORIES = {
-    "create where the allocator says": Story(create()),
     "tell all about it": Story(QueryInstanceData(), web1_on("gamma", start=False)),
     "create many": Story(
         CreateInstances(
@@ -39,18 +38,11 @@ STORIES = {
         )
     ),
     "create on a node, not started": Story(create(node="gamma", start=False)),
-    "create with local disks": Story(create(node="gamma", template=DiskTemplate.FILE)),
-    "create on volumes": Story(create(node="gamma", template=DiskTemplate.PLAIN)),
     "create several disks on volumes": Story(
         replace(
             create(node="gamma", template=DiskTemplate.PLAIN),
             disks=(DiskRequest(size="64M"), DiskRequest(size="32M")),
         )
-    ),
-    "create on volumes where the allocator says": Story(create(template=DiskTemplate.PLAIN)),
-    "remove from volumes": Story(
-        RemoveInstance(instance_name=WEB1), web1_on("gamma", template=DiskTemplate.PLAIN),
-        again=RemoveInstance(instance_name=WEB1),
     ),
     "start on volumes": Story(
         StartInstance(instance_name=WEB1),
@@ -58,11 +50,6 @@ STORIES = {
     ),
     "shut down on volumes": Story(
         ShutDownInstance(instance_name=WEB1), web1_on("gamma", template=DiskTemplate.PLAIN)
-    ),
-    "create on Gluster": Story(create(template=DiskTemplate.GLUSTER)),
-    "remove from Gluster": Story(
-        RemoveInstance(instance_name=WEB1), web1_on("gamma", template=DiskTemplate.GLUSTER),
-        again=RemoveInstance(instance_name=WEB1),
     ),
     "start": Story(StartInstance(instance_name=WEB1), web1_on("gamma", start=False)),
     "start paused": Story(
@@ -83,10 +70,6 @@ STORIES = {
     "reboot what is down": Story(
         RebootInstance(instance_name=WEB1, reboot_type=RebootType.FULL),
         web1_on("gamma", start=False),
-    ),
-    "remove": Story(
-        RemoveInstance(instance_name=WEB1), web1_on("gamma"),
-        again=RemoveInstance(instance_name=WEB1),
     ),
     "remove what is down": Story(
         RemoveInstance(instance_name=WEB1), web1_on("gamma", start=False),

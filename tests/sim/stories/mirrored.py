@@ -8,7 +8,6 @@ from coordinator.operations.instance.discard_copy import DiscardCopy
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.reboot import RebootInstance
-from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
@@ -70,11 +69,6 @@ NOTED = frozenset({"config disk web1 disk 0"})
 LEFT = NOTED | {"disks beta"}
 
 STORIES = {
-    "create mirrored": Story(mirrored()),
-    "remove mirrored": Story(
-        RemoveInstance(instance_name=WEB1), web1_mirrored(),
-        again=RemoveInstance(instance_name=WEB1),
-    ),
     "start what has one copy": Story(
         StartInstance(instance_name=WEB1), web1_mirrored_without(BETA, start=False),
         uncertain=NOTED, successor="",
