@@ -133,16 +133,18 @@ class GlusterParameters(Order, rename="kebab"):
             raise ValueError(f"volume cannot be “{self.volume}”: letters, digits and “_.-”")
 
 
-DISK_PARAMETERS: Mapping[str, type[Order]] = {
-    DiskTemplate.DISKLESS: NoParameters,
+_DECLARED: Mapping[DiskTemplate, type[Order]] = {
     DiskTemplate.FILE: FileParameters,
     DiskTemplate.SHAREDFILE: FileParameters,
     DiskTemplate.PLAIN: PlainParameters,
-    DiskTemplate.BLOCKDEV: NoParameters,
     DiskTemplate.DRBD: DrbdParameters,
     DiskTemplate.RBD: RbdParameters,
     DiskTemplate.EXT: ExtParameters,
     DiskTemplate.GLUSTER: GlusterParameters,
+}
+
+DISK_PARAMETERS: Mapping[str, type[Order]] = {
+    template: _DECLARED.get(template, NoParameters) for template in DiskTemplate
 }
 
 

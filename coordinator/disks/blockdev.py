@@ -13,9 +13,6 @@ class BlockKind(DiskKind):
 
     heeds = frozenset({"adopt"})
 
-    def pool(self, cluster: Cluster) -> None:  # noqa: ARG002 -- they take no space that was free
-        return None
-
     def check_wish(self, wish: DiskWish) -> None:
         super().check_wish(wish)
         if not wish.adopt.startswith("/dev/disk/"):

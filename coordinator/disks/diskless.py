@@ -10,9 +10,6 @@ from coordinator.disks.kind import DiskKind, NewDisk
 class DisklessKind(DiskKind):
     """What has no disks needs no place for them."""
 
-    def pool(self, cluster: Cluster) -> None:  # noqa: ARG002 -- wherever it is
-        return None
-
     def new_backing(self, cluster: Cluster, new: NewDisk) -> Backing:  # noqa: ARG002
         raise InvalidRequest(f"An instance with the template {self.template} has no disks.")
 

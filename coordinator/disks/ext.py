@@ -23,9 +23,6 @@ class ExtKind(DiskKind):
 
     heeds = frozenset({"provider", "provider_parameters"})
 
-    def pool(self, cluster: Cluster) -> None:  # noqa: ARG002 -- only the provider knows of space
-        return None
-
     def check_wish(self, wish: DiskWish) -> None:
         super().check_wish(wish)
         if not wish.provider:

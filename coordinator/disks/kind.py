@@ -65,12 +65,12 @@ class DiskKind(ABC):
     def traits(self) -> Traits:
         return self.template.traits
 
-    @abstractmethod
-    def pool(self, cluster: Cluster) -> Pool | None:
+    def pool(self, cluster: Cluster) -> Pool | None:  # noqa: ARG002 -- of those that are in one
         """Return what new disks take space of, on each node that holds them or reaches them.
 
         None if that is nothing that nodes report, or the cluster has not set it up.
         """
+        return None
 
     def pools(self, config: Config) -> tuple[Pool, ...]:
         """Return what new disks may take space of if nothing else is asked for."""

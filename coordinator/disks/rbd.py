@@ -16,9 +16,6 @@ from coordinator.disks.kind import DiskKind, NewDisk, kept_beside
 class RbdKind(DiskKind):
     """One image for each disk, in the pool that the parameters name; it stays in that pool."""
 
-    def pool(self, cluster: Cluster) -> None:  # noqa: ARG002 -- only Ceph knows of its space
-        return None
-
     def new_backing(self, cluster: Cluster, new: NewDisk) -> RbdBacking:
         layers = (cluster.diskparams.get(self.template, {}), new.parameters)
         told = settled(RbdParameters, *layers)

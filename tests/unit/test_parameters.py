@@ -27,7 +27,6 @@ from common.model.parameters import (
     sound,
 )
 from common.model.settings import Settings, bad_settings, read_settings
-from common.model.template import DiskTemplate
 from common.names import ClusterId, ClusterName, MiB, NodeId
 
 DECLARED = (
@@ -117,10 +116,6 @@ def test_defaults_make_sense(kind: type[Order]) -> None:
 @pytest.mark.parametrize("switched_off", ["n", "b", "fb", "dfb"])
 def test_barriers_of_drbd_are_switched_off_by_letters_in_any_order(switched_off: str) -> None:
     DrbdParameters(disk_barriers=switched_off)
-
-
-def test_disks_of_every_template_have_parameters_declared() -> None:
-    assert list(DISK_PARAMETERS) == list(DiskTemplate)
 
 
 def test_a_hypervisor_that_nobody_knows_is_refused() -> None:
