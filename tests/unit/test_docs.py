@@ -33,11 +33,8 @@ _BLOCK = re.compile(r"^```(?:console|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PROMPT = re.compile(r"^\w*[#$] ")
 _EXAMPLES = {  # the how-tos write these
     "common/model/network.py",
-    "coordinator/disks/memory.py",
     "coordinator/operations/instance/recreate_disks.py",
     "coordinator/queries/network_fields.py",
-    "noded/storage/fake_memory.py",
-    "noded/storage/memory.py",
 }
 
 

@@ -1,6 +1,7 @@
 """What the table of disk templates says."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -104,3 +105,23 @@ def test_a_comparison_is_found(tmp_path: Path, text: str, is_comparison: bool) -
     path = tmp_path / "sample.py"
     path.write_text(text, encoding="utf-8")
     assert bool(list(comparisons(path))) is is_comparison
+
+
+PAGE = "docs/howto/add-a-disk-template.md"
+TREES = ("common", "coordinator", "noded", "tests/support", "tests/sim/stories")
+CEPH = re.compile(r"\brbd\b|\bRbd[A-Z]|\bRBD\b")
+
+
+def test_all_that_a_template_needs_is_in_the_table_of_how_one_is_added() -> None:
+    """Whoever knows the template that the page follows is named there, and knows it."""
+    rows = re.findall(r"^\| `([\w./]+)` \|", (PROJECT / PAGE).read_text(encoding="utf-8"), re.M)
+    named = {file for row in rows for file in _files(PROJECT / row)}
+    trees = {file for tree in TREES for file in _files(PROJECT / tree)}
+    knowing = {file for file in trees | named if CEPH.search(file.read_text(encoding="utf-8"))}
+    assert knowing == named
+
+
+def _files(place: Path) -> Iterator[Path]:
+    """Yield a file, or those below a directory that have something in them."""
+    files = place.rglob("*.py") if place.is_dir() else [place]
+    return (file for file in files if file.stat().st_size)
