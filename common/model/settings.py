@@ -16,6 +16,7 @@ from common.addresses import check_reachable_ip
 from common.errors import InvalidRequest
 from common.messages import Order, from_builtins
 from common.model.hypervisors import check_hypervisor
+from common.model.storage_directory import DIRECTORIES
 from common.model.template import DiskTemplate
 from common.model.uid_pool import UidPool, with_uids
 
@@ -63,7 +64,7 @@ class Settings(Order, omit_defaults=True):
         with_uids(self.uid_pool or (), ())
         if self.volume_group_name and not _VOLUME_GROUP.fullmatch(self.volume_group_name):
             raise ValueError(f"“{self.volume_group_name}” is no name of a volume group")
-        for field in ("file_storage_dir", "shared_file_storage_dir", "gluster_storage_dir"):
+        for field in DIRECTORIES:
             path = getattr(self, field)
             if path and (not path.startswith("/") or ".." in path.split("/") or "\0" in path):
                 raise ValueError(f"{field} is a directory's path from /, not “{path}”")

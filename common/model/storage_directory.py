@@ -14,12 +14,14 @@ _SYSTEMS_OWN = frozenset({
         for name in ("bin", "lib", "lib32", "lib64", "sbin")
     ),
 })  # fmt: skip
-_FIELDS = ("file_storage_dir", "shared_file_storage_dir", "gluster_storage_dir")
+
+DIRECTORIES = ("file_storage_dir", "shared_file_storage_dir", "gluster_storage_dir")
+"""The fields of the cluster that say where disks are; every node is told each by its name."""
 
 
 def bad_directories(cluster: Cluster) -> Iterator[str]:
     """Yield a sentence for each directory of disks in which the system has its own files."""
-    for field in _FIELDS:
+    for field in DIRECTORIES:
         path: str = getattr(cluster, field)
         if path and (own := _systems_own(normpath(path))):
             yield (

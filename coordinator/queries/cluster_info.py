@@ -9,6 +9,7 @@ from common.model.hypervisors import HYPERVISORS
 from common.model.master_address import address_of
 from common.model.parameters import Backend, NicParameters, NodeParameters, settled
 from common.model.policy import wire_policy
+from common.model.storage_directory import DIRECTORIES
 from common.version import VERSION
 from coordinator.checks.parameters import bad_of_cluster
 from coordinator.queries.cluster_fields import CONFIG_VERSION, OS_API_VERSION
@@ -93,9 +94,7 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "master_netdev": cluster.master_netdev,
         "master_netmask": address.prefix if (address := address_of(cluster)) else 32,
         "volume_group_name": cluster.volume_group_name or None,
-        "file_storage_dir": cluster.file_storage_dir,
-        "shared_file_storage_dir": cluster.shared_file_storage_dir,
-        "gluster_storage_dir": cluster.gluster_storage_dir,
+        **{field: getattr(cluster, field) for field in DIRECTORIES},
         **_NOT_OURS,
     }
 

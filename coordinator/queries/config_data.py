@@ -17,6 +17,7 @@ from common.model.network import Network
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.policy import wire_policy
+from common.model.storage_directory import DIRECTORIES
 from common.model.template import DiskTemplate
 from coordinator.queries.cluster_fields import CONFIG_VERSION
 from coordinator.queries.live import Live
@@ -29,10 +30,9 @@ from coordinator.state.state import State
 _OF_CLUSTER = (
     "tags", "enabled_hypervisors", "enabled_disk_templates", "candidate_pool_size",
     "max_running_jobs", "default_iallocator", "default_iallocator_params", "mac_prefix",
-    "master_ip", "master_netdev", "volume_group_name", "file_storage_dir",
-    "shared_file_storage_dir", "gluster_storage_dir", "maintain_node_health", "hvparams",
-    "ndparams", "diskparams", "hidden_os", "blacklisted_os", "os_hvp", "osparams", "uid_pool",
-    "enabled_user_shutdown",
+    "master_ip", "master_netdev", "volume_group_name", *DIRECTORIES, "maintain_node_health",
+    "hvparams", "ndparams", "diskparams", "hidden_os", "blacklisted_os", "os_hvp", "osparams",
+    "uid_pool", "enabled_user_shutdown",
 )  # fmt: skip
 _OF_NODE = (
     "name", "tags", "primary_ip", "group", "ndparams", "master_candidate",

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from common.errors import InvalidRequest
+from common.model.storage_directory import DIRECTORIES
 from common.noderpc.files import FileReport, Files
 from noded.durable_file import explaining, read_if_there, sync_directory, write_durably
 from noded.ganeti_paths import SWITCH, YES, GanetiPaths
@@ -15,13 +16,13 @@ from noded.system.threads import in_thread
 # Names and forms are Ganeti's, without its prefix "ssconf_".
 NAMES = frozenset({
     "cluster_name", "cluster_tags", "cluster_uuid", "enabled_user_shutdown",
-    "file_storage_dir", "gluster_storage_dir", "hvparams_chroot", "hvparams_fake",
-    "hvparams_kvm", "hvparams_lxc", "hvparams_xen-hvm", "hvparams_xen-pvm", "hypervisor_list",
+    *DIRECTORIES, "hvparams_chroot", "hvparams_fake", "hvparams_kvm",
+    "hvparams_lxc", "hvparams_xen-hvm", "hvparams_xen-pvm", "hypervisor_list",
     "instance_list", "maintain_node_health", "master_candidates", "master_candidates_certs",
     "master_candidates_ips", "master_ip", "master_netdev", "master_netmask", "master_node",
     "networks", "node_list", "node_primary_ips", "node_secondary_ips", "node_vm_capable",
     "nodegroups", "offline_nodes", "online_nodes", "primary_ip_family", "release_version",
-    "shared_file_storage_dir", "ssh_ports", "uid_pool",
+    "ssh_ports", "uid_pool",
     SWITCH,  # is ours
 })  # fmt: skip
 LARGEST_BYTES = 131_072  # of one file, as in Ganeti

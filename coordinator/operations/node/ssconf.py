@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from common.addresses import address_family
 from common.model.master_address import address_of
 from common.model.node import Node
+from common.model.storage_directory import DIRECTORIES
 from common.model.uid_pool import format_uid_pool
 from common.version import VERSION
 from coordinator.state.config import Config
@@ -53,9 +54,7 @@ def ssconf_files(config: Config) -> dict[str, str]:
         "release_version": f"{VERSION}\n",
         "uid_pool": _lines([format_uid_pool(cluster.uid_pool, "\n")] if cluster.uid_pool else []),
         "hypervisor_list": _lines(cluster.enabled_hypervisors),
-        "file_storage_dir": f"{cluster.file_storage_dir}\n",
-        "shared_file_storage_dir": f"{cluster.shared_file_storage_dir}\n",
-        "gluster_storage_dir": f"{cluster.gluster_storage_dir}\n",
+        **{field: f"{getattr(cluster, field)}\n" for field in DIRECTORIES},
         **{
             f"hvparams_{name}": _lines(
                 f"{key}={value}" for key, value in sorted(cluster.hvparams.get(name, {}).items())
