@@ -31,6 +31,12 @@ class Switches:
         self._run = run
         self._is_installed = is_installed
 
+    def may_run(self) -> bool:
+        """Tell without starting a program whether it has run since this node was booted."""
+        if self._is_installed is None:
+            return Path(ENVIRONMENT.get("OVS_RUNDIR", _RUN_DIRECTORY), "db.sock").exists()
+        return self._is_installed
+
     async def check(self, nics: Iterable[NicSpec]) -> None:
         """Refuse nics whose switch or VLANs this node does not have; others are not looked at.
 
@@ -162,10 +168,4 @@ class Switches:
     def _has_programs(self) -> bool:
         if self._is_installed is None:
             return shutil.which("ovs-vsctl", path=ENVIRONMENT["PATH"]) is not None
-        return self._is_installed
-
-    def may_run(self) -> bool:
-        """Tell without starting a program whether it has run since this node was booted."""
-        if self._is_installed is None:
-            return Path(ENVIRONMENT.get("OVS_RUNDIR", _RUN_DIRECTORY), "db.sock").exists()
         return self._is_installed
