@@ -16,6 +16,7 @@ from noded.hypervisor.kvm.after_start import Passwords
 from noded.hypervisor.kvm.disk_source import source_of
 from noded.hypervisor.kvm.display_certificates import Certificates, read_certificates
 from noded.hypervisor.kvm.display_tls import SPICE, VNC
+from noded.hypervisor.kvm.firmware import Opened as Firmware
 from noded.hypervisor.kvm.firmware_files import open_firmware
 from noded.hypervisor.kvm.guest_parameters import parameters_of
 from noded.hypervisor.kvm.handed import Handed
@@ -89,50 +90,28 @@ def hand_over(
         taps: its network devices.
         record: how it runs, as written down.
     """
-
-    def keep(descriptor: int) -> int:
-        ours.callback(os.close, descriptor)
-        return descriptor
-
-    def image(path: str) -> int | None:
-        return keep(resources.open_image(rules, path)) if path else None
-
     rules, parameters = resources.read_rules(), parameters_of(guest)
+    opened = _Opened(resources, rules, ours, home)
     state = find_state(guest, parameters)
-    tpm = prepare(home, record, state, resources.open_disk, keep) if state else None
+    tpm = prepare(home, record, state, resources.open_disk, opened.keep) if state else None
     guest = with_drives(guest, parameters)
-    disks = [keep(resources.open_disk(disk)) for disk in guest.disks]
-
-    shown = resources.read_certificates(rules, parameters)
-    for name, pem in ((VNC, shown.vnc), (SPICE, shown.spice)):
-        if pem:
-            lend(home.directory / name, pem, record.user)
-
-    def listen(path: Path) -> int:
-        return ours.enter_context(home.listen(path)).fileno()
-
-    def tap(nic: NicSpec, name: str) -> Tap:
-        taken = take_tap(name, queues=nic.queues, vhost=parameters.vhost_net)
-        for descriptor in (*taken.queues, *taken.vhosts):
-            keep(descriptor)
-        return taken
-
-    firmware = open_firmware(parameters.firmware)
-    for descriptor in firmware or ():
-        keep(descriptor)
+    disks = [opened.keep(resources.open_disk(disk)) for disk in guest.disks]
+    _lend_certificates(resources.read_certificates(rules, parameters), home, record)
     handed = Handed(
-        qmp=listen(home.qmp_socket),
-        news=listen(home.news_socket),
-        serial=listen(home.serial_socket),
-        serial_log=keep(home.open_serial_log()),
-        agent=listen(home.agent_socket) if parameters.use_guest_agent else None,
+        qmp=opened.listen(home.qmp_socket),
+        news=opened.listen(home.news_socket),
+        serial=opened.listen(home.serial_socket),
+        serial_log=opened.keep(home.open_serial_log()),
+        agent=opened.listen(home.agent_socket) if parameters.use_guest_agent else None,
         tpm=tpm.line if tpm else None,
-        firmware=firmware,
-        kernel=image(parameters.kernel_path),
-        initrd=image(parameters.initrd_path),
+        firmware=opened.firmware(parameters),
+        kernel=opened.image(parameters.kernel_path) if parameters.kernel_path else None,
+        initrd=opened.image(parameters.initrd_path) if parameters.initrd_path else None,
         disks=tuple(source_of(disk, parameters) for disk in disks),
-        images=tuple(keep(resources.open_image(rules, path)) for path in drives.images(parameters)),
-        taps=tuple(tap(nic, name) for nic, name in zip(guest.nics, taps, strict=True)),
+        images=tuple(opened.image(path) for path in drives.images(parameters)),
+        taps=tuple(
+            opened.tap(nic, name, parameters) for nic, name in zip(guest.nics, taps, strict=True)
+        ),
     )
     argv = commands.guest(
         guest,
@@ -146,6 +125,43 @@ def hand_over(
         paused=record.held,
     )
     return Prepared(argv, handed, tpm)
+
+
+class _Opened(NamedTuple):
+    """Opens what a guest gets of its node, to be closed here when QEMU has its copies."""
+
+    resources: Resources
+    rules: Rules
+    ours: contextlib.ExitStack
+    home: Home
+
+    def keep(self, descriptor: int) -> int:
+        self.ours.callback(os.close, descriptor)
+        return descriptor
+
+    def image(self, path: str) -> int:
+        return self.keep(self.resources.open_image(self.rules, path))
+
+    def listen(self, path: Path) -> int:
+        return self.ours.enter_context(self.home.listen(path)).fileno()
+
+    def tap(self, nic: NicSpec, name: str, parameters: KvmParameters) -> Tap:
+        taken = take_tap(name, queues=nic.queues, vhost=parameters.vhost_net)
+        for descriptor in (*taken.queues, *taken.vhosts):
+            self.keep(descriptor)
+        return taken
+
+    def firmware(self, parameters: KvmParameters) -> Firmware | None:
+        opened = open_firmware(parameters.firmware)
+        for descriptor in opened or ():
+            self.keep(descriptor)
+        return opened
+
+
+def _lend_certificates(shown: Certificates, home: Home, record: Record) -> None:
+    for name, pem in ((VNC, shown.vnc), (SPICE, shown.spice)):
+        if pem:
+            lend(home.directory / name, pem, record.user)
 
 
 def huge_page(guest: GuestSpec, parameters: KvmParameters) -> int:
