@@ -20,6 +20,7 @@ from deploy.manpages.pages import pages
 from deploy.manpages.parameters import meanings
 from noded.handlers.confd import GROUP as CONFD_GROUP
 from noded.identity.directory import MEMBER
+from noded.identity.keys import START_S
 from noded.monitor.volumes import FIELDS, FILE
 
 PROJECT = Path(__file__).parents[2]
@@ -122,6 +123,13 @@ def test_no_socket_leads_a_script_out_of_a_network_of_its_own() -> None:
     unit = read(PROJECT / "systemd/gantry-noded.service")["Service"]
     # That to a machine's host has no names of networks, and nothing of ours speaks to it so.
     assert "AF_VSOCK" not in unit["RestrictAddressFamilies"].split()
+
+
+def test_a_node_that_boots_slowly_has_time_to_make_its_first_keys() -> None:
+    unit = read(PROJECT / "systemd/gantry-noded.service")["Service"]
+    minutes = int(unit["TimeoutStartSec"].removesuffix("min"))
+    # Else it begins anew until it happens to be fast; what it does besides needs as long at most.
+    assert minutes * 60 / 2 <= START_S < minutes * 60
 
 
 def test_volumes_are_written_down_where_the_agent_reads_them_and_as_it_does() -> None:
