@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import Conflict, NodeFailure, Stuck
 from common.model.job import Status
-from common.names import InstanceId
+from common.names import InstanceId, JobId
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.startup import StartInstance
@@ -31,6 +31,18 @@ def test_instance_is_not_settled_while_it_may_be_on_a_node_that_cannot_be_asked(
             with pytest.raises(NodeFailure, match="may be on gamma, which cannot be asked"):
                 await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
             assert cluster.config.instance("web1").maybe_on
+
+    simulate(scenario())
+
+
+def test_a_move_says_once_that_a_node_is_tried_again_however_long_it_is_silent() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3, seed=seeds()[0]) as cluster:
+            _, number = await _is_moving(cluster)
+            cluster.network.isolate(SOURCE)
+            job = await cluster.finished(number)
+            told = [entry.message for entry in job.ops[0].log]
+            assert len([each for each in told if each.startswith("Trying again")]) == 1, told
 
     simulate(scenario())
 
@@ -164,15 +176,22 @@ async def _half_moved(cluster: SimulatedCluster) -> InstanceId:
 
     Its source hangs in the middle, and is asked in vain to keep it.
     """
-    await cluster.run(create("web1", SOURCE))
-    uuid = InstanceId(cluster.config.instance("web1").uuid)
-    number = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node=TARGET))
+    uuid, number = await _is_moving(cluster)
     guests = cluster.machines[SOURCE].guests
-    while (reached := guests.phase(uuid)) is None or reached < Phase.MEMORY:  # noqa: ASYNC110  # a fake has no events
-        await asyncio.sleep(0.01)
     guests.hang(uuid)
     assert (await cluster.finished(number)).status is Status.ERROR
     guests.wake(uuid)
     assert cluster.config.instance("web1").maybe_on
     assert cluster.machines[TARGET].guests.has(uuid)
     return uuid
+
+
+async def _is_moving(cluster: SimulatedCluster) -> tuple[InstanceId, JobId]:
+    """Have an instance half way to the target; return its job, too."""
+    await cluster.run(create("web1", SOURCE))
+    uuid = InstanceId(cluster.config.instance("web1").uuid)
+    number = await cluster.submit(MigrateInstance(instance_name=WEB1, target_node=TARGET))
+    guests = cluster.machines[SOURCE].guests
+    while (reached := guests.phase(uuid)) is None or reached < Phase.MEMORY:  # noqa: ASYNC110  # a fake has no events
+        await asyncio.sleep(0.01)
+    return uuid, number

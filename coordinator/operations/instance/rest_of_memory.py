@@ -12,6 +12,7 @@ from common.names import InstanceName, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, Instances, Rest
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.whereabouts import lost
+from coordinator.operations.steps.retelling import Retelling
 
 INSISTENCE_S = 60.0  # with a line that is cut again and again, or a node that does not answer
 LOOK_EVERY_S = 1.0
@@ -60,13 +61,14 @@ async def see_rest_come(
         NodeFailure: the line could not be mended, or a node does not answer.
     """
     limit = cluster.steady() + INSISTENCE_S
+    why = Retelling(cluster)
     while True:
         try:
             course = await _look_and_mend(cluster, guest, source=source, target=target)
         except GntError as error:
             if cluster.steady() >= limit:
                 raise _waits(guest.name, source, target, error) from error
-            cluster.log(f"Trying again: {error}")
+            why.tell(error)
         else:
             if course is Course.OVER:
                 return

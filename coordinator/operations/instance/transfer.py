@@ -14,6 +14,7 @@ from coordinator.operations.instance.replacing import ReplacePlan
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.checks import is_alive
 from coordinator.operations.steps.disks import hold
+from coordinator.operations.steps.retelling import Retelling
 
 INSISTENCE_S, PAUSE_S = 60.0, 2.0  # with a node that does not answer in the middle
 
@@ -67,6 +68,7 @@ async def transfer(cluster: Cluster, plan: MigratePlan) -> None:
     limit = cluster.steady() + INSISTENCE_S
     wish: Cancelled | None = None
     left, pause_s = False, 0.0
+    why = Retelling(cluster)
     while True:
         try:
             await cluster.sleep(pause_s, heed_cancel=not (left or wish))
@@ -94,7 +96,7 @@ async def transfer(cluster: Cluster, plan: MigratePlan) -> None:
             passes = left or wish or isinstance(error, Unreachable | NotFound)
             if not passes or cluster.steady() >= limit:
                 raise
-            cluster.log(f"Trying again: {error}")
+            why.tell(error)
             pause_s = PAUSE_S
     raise wish
 

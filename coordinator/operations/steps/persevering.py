@@ -6,6 +6,7 @@ from common.errors import NotFound, Unreachable
 from common.noderpc.copies import BrokenOff
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.steps.patience import PATIENCE_S, PAUSE_S
+from coordinator.operations.steps.retelling import Retelling
 
 
 async def persevere(cluster: Cluster, attempt: Callable[[int], Awaitable[None]]) -> None:
@@ -16,6 +17,7 @@ async def persevere(cluster: Cluster, attempt: Callable[[int], Awaitable[None]])
         NodeFailure: it cannot be done, or nothing more has come for a minute.
     """
     furthest, limit, number = -1, cluster.steady() + PATIENCE_S, 0
+    why = Retelling(cluster)
     while True:
         begun_at = cluster.steady()
         try:
@@ -28,6 +30,6 @@ async def persevere(cluster: Cluster, attempt: Callable[[int], Awaitable[None]])
                 limit = cluster.steady() + PATIENCE_S
             if cluster.steady() >= limit:
                 raise
-            cluster.log(f"Trying again: {error}")
+            why.tell(error)
         number += 1
         await cluster.sleep(PAUSE_S)
