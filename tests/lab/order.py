@@ -1,20 +1,33 @@
 """Jobs that are watched from the side while they are carried out."""
 
-import re
+import logging
+import subprocess
 
 from tests.lab.stage import Stage, said, until
 
 OPEN = ("queued", "waiting", "running", "canceling")
+LONGEST_S = 400  # that a job may take, on a machine with much else to do
+
+log = logging.getLogger(__name__)
 
 
 class Order:
-    """A job that was submitted; the coordinator may be killed while it is under way."""
+    """A command whose job is followed; the coordinator may be killed while it is under way.
+
+    What it says arrives at once, so that a story can strike while a step is under way.
+    """
 
     def __init__(self, stage: Stage, command: str) -> None:
         self._stage = stage
-        number = re.search(r"JobID: (\d+)", said(stage.alpha, f"gnt-instance {command}"))
-        assert number
-        self.number = int(number[1])
+        line = f"timeout {LONGEST_S} gnt-instance {command} --print-jobid 2>&1"
+        log.info("%s# %s", stage.alpha.name, line)
+        self._follower = subprocess.Popen(
+            (*stage.alpha.shell(), line),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.number = int(self._hear())
 
     @property
     def status(self) -> str:
@@ -30,12 +43,19 @@ class Order:
 
     def reaches(self, step: str) -> None:
         """Wait until it has begun a step."""
-        until(lambda: any(each.startswith(step) for each in self.steps), f"“{step} …”")
+        while told := self._hear():
+            if told.partition(" * ")[2].startswith(step):
+                return
+        raise AssertionError(f"Job {self.number} has ended without “{step} …”")
 
-    def ends(self, seconds: float = 240.0) -> str:
+    def ends(self) -> str:
         """Wait until it has ended; return how."""
-        until(lambda: self.status not in (*OPEN, ""), f"job {self.number} to end", seconds)
-        return self.status
+        while self._hear():
+            pass
+        self._follower.communicate()
+        status = self.status
+        assert status not in (*OPEN, ""), f"job {self.number} has not ended in {LONGEST_S} s"
+        return status
 
     def cancel(self) -> None:
         said(self._stage.alpha, f"gnt-job cancel {self.number}")
@@ -51,5 +71,12 @@ class Order:
                 self._stage.alpha.run(kill)
             return self.status not in (*OPEN, "")
 
-        until(has_ended, f"job {self.number} to end", seconds=400)
+        until(has_ended, f"job {self.number} to end", seconds=LONGEST_S)
         return len(killed_at)
+
+    def _hear(self) -> str:
+        """Return the next line that it says; empty when it has said all."""
+        assert self._follower.stdout
+        told = self._follower.stdout.readline()
+        log.info("%s", told.rstrip())
+        return told

@@ -34,7 +34,7 @@ def test_new_copies_are_made_though_the_coordinator_is_killed_at_every_step(
     ledger: Ledger, stage: Stage
 ) -> None:
     home, _ = ledger.homes
-    order = Order(stage, f"replace-disks -s --submit {NAME}")
+    order = Order(stage, f"replace-disks -s {NAME}")
     killed = order.kill_coordinator_at_every_step()
     assert (order.ends(), killed > 1) == ("success", True)
     ledger.goes_on(home)
@@ -49,7 +49,7 @@ def test_a_new_secondary_node_that_dies_while_it_is_copied_to_costs_no_copy(
     ledger.order(f"replace-disks -n {stage.alpha.name}")
     stage.alpha.run(f"gnt-cluster modify {SLOW}")
     try:
-        order = Order(stage, f"replace-disks -n {second.name} --submit {NAME}")
+        order = Order(stage, f"replace-disks -n {second.name} {NAME}")
         until(lambda: is_copied_from(home), "the copying to begin")
         second.power_off()
         assert order.ends() == "error"

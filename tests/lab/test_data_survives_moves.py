@@ -7,7 +7,7 @@ from tests.lab.mirrored import NAME, Ledger
 from tests.lab.order import Order
 from tests.lab.stage import Stage, on_request, said
 
-MOVE = f"migrate --force --submit {NAME}"
+MOVE = f"migrate --force {NAME}"
 TRANSFER = f"move {NAME}"
 
 
