@@ -18,6 +18,7 @@ MEMORY_PER_S = 32  # MiB; of a transfer, unless the hypervisor's parameters say 
 ANSWER_S = 3.0  # of patience with a guest that has answered so far
 REST_SHARE = 0.5  # of its memory, that a guest changes meanwhile
 STALLED_AFTER_S = 60.0  # of patience with a transfer in which nothing moves
+LEAVING_S = 60.0  # of patience with a guest that hangs as it leaves
 
 
 class Moves:
@@ -62,8 +63,9 @@ class Moves:
             if not transfer.is_active or guest.state is not GuestState.RUNNING:
                 return
             if guest.hung_at is not None:
-                await asyncio.sleep(ANSWER_S)
-                guest.check_answers()
+                if now() - guest.hung_at > LEAVING_S:
+                    guest.check_answers()
+                await asyncio.sleep(LOOK_EVERY_S)
                 continue
             if now() - transfer.next_at > STALLED_AFTER_S:
                 guest.break_off("it stood still", now())

@@ -34,6 +34,9 @@ from noded.hypervisor.kvm.ways import LINE, Line, Manner, progress_of, set_ways
 LOOK_EVERY_S = 0.2
 NEWS_S = 0.5  # for the socket of events to be free; else there are looks only
 STALLED_AFTER_S = 60.0  # without a byte sent: the network is gone and nobody told us
+# With its QEMU: its main loop stands still while it writes out what its disks have cached, and the
+# last of the memory. A move that is given up for that would have to be begun anew.
+LEAVING_S = 60.0
 END_S = 30.0  # for a transfer to end that was cancelled
 PASSES = 2  # as many have begun when all memory was sent once
 
@@ -60,9 +63,9 @@ async def send(
     connection: socket.socket | None = None
     async with contextlib.AsyncExitStack() as stack:
         news = await stack.enter_async_context(_news(home, name))
-        if (await _look(home, name)).state is Transfer.ACTIVE:
+        if (await _look(home, name, LEAVING_S)).state is Transfer.ACTIVE:
             _check_same(home, name, move)
-        elif await _ensure_runs_or_has_left(home, name):
+        elif await _ensure_runs_or_has_left(home, name, LEAVING_S):
             return  # just now
         else:
             # Ours to the end: if QEMU waits for a peer that is silent, we can wake it up.
@@ -77,7 +80,7 @@ async def send(
             with contextlib.suppress(Conflict, NodeFailure):
                 await cancel(home, name, connection)
             raise
-        if await _ensure_runs_or_has_left(home, name):
+        if await _ensure_runs_or_has_left(home, name, LEAVING_S):
             return
     reason = end.error or "it was cancelled"
     if home.has_begun_post_copy:
@@ -194,7 +197,7 @@ async def _follow(
     was_cancelled = is_switching = False
     while True:
         # A session for each look: others, who may want to cancel, get their turn between.
-        now = await _look(home, name)
+        now = await _look(home, name, LEAVING_S)
         if now.state is not Transfer.ACTIVE:
             return replace(now, error="") if was_cancelled else now
         was_cancelled = was_cancelled or now.cancelling
@@ -224,7 +227,7 @@ async def _begin_post_copy(home: Home, name: str) -> bool:
 
     It may be repeated.
     """
-    async with monitor(home.qmp_socket, name) as session:
+    async with monitor(home.qmp_socket, name, patience_s=LEAVING_S) as session:
         now = await progress_of(session)
         if now.state is not Transfer.ACTIVE or now.cancelling:
             return False
@@ -256,19 +259,19 @@ async def _news(home: Home, name: str) -> AsyncIterator[Monitor | None]:
             yield news
 
 
-async def _look(home: Home, name: str) -> Progress:
-    async with monitor(home.qmp_socket, name) as session:
+async def _look(home: Home, name: str, patience_s: float | None = None) -> Progress:
+    async with monitor(home.qmp_socket, name, patience_s=patience_s) as session:
         return await progress_of(session)
 
 
-async def _ensure_runs_or_has_left(home: Home, name: str) -> bool:
+async def _ensure_runs_or_has_left(home: Home, name: str, patience_s: float | None = None) -> bool:
     """After a transfer: return True if the guest has left; if not, it runs here.
 
     QEMU resumes a guest whose transfer failed; make sure, in case that failed too. One that fails
     as it switches to post-copy is resumed without the disks, which its guest was to have there: at
     its first write QEMU would end. "cont" takes them back; the target was not told to run.
     """
-    async with monitor(home.qmp_socket, name) as session:
+    async with monitor(home.qmp_socket, name, patience_s=patience_s) as session:
         await take_key(session, home)
         status = await session.ask("query-status")
         if await has_left(session, home, status):

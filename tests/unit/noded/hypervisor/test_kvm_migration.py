@@ -11,7 +11,7 @@ from common.errors import NodeFailure
 from common.model.kvm import KvmParameters
 from common.model.kvm_words import Accelerator
 from common.names import InstanceName, MiB
-from noded.hypervisor.kvm import migration
+from noded.hypervisor.kvm import migration, monitor
 from noded.hypervisor.kvm.home import Home, Record
 from noded.hypervisor.kvm.ways import Line, Manner
 from tests.support.hypervisors import ADDRESSES, MOVE, NOBODY, WEB1, ignore
@@ -48,6 +48,14 @@ def fails(caps: str, *states: dict[str, Any]) -> tuple[str, list[str]]:
 def test_guest_that_fails_to_switch_has_its_disks_again_where_it_was() -> None:
     message, told = fails("postcopy-ram", SENDING, SENDING, SENDING, FAILED)
     assert told.index("cont") > told.index("migrate-start-postcopy")
+    assert "it goes on here, with its disks again: Broken pipe" in message
+
+
+def test_qemu_that_is_silent_for_longer_than_else_as_its_guest_leaves_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(monitor, "ANSWER_S", 0.0)  # of any other question
+    message, _ = fails("postcopy-ram", SENDING, SENDING, SENDING, FAILED)
     assert "it goes on here, with its disks again: Broken pipe" in message
 
 
