@@ -158,7 +158,7 @@ class StreamTarget:
         return sums
 
     def sync_some(self, written: int) -> None:
-        """A script makes durable what it writes."""
+        """What a script writes is made durable by who runs it, at its end."""
 
     def finish(self) -> None:
         self.close()

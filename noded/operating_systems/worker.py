@@ -15,6 +15,7 @@ from typing import Any
 from common.messages import from_json, to_json
 from noded.copies.ending import KeptEnding
 from noded.operating_systems.confine import command_line
+from noded.operating_systems.durable import make_durable
 from noded.operating_systems.estimate import Estimate
 from noded.operating_systems.held import Held
 from noded.operating_systems.home import Result
@@ -99,6 +100,8 @@ class _Worker:
         keep(said, self._task.log, Mask(self._task.secrets))
         status = self._script.wait()
         self._held.let_go()
+        if self._task.reads and not status:  # who has sent it may delete it as soon as that is told
+            status = make_durable(self._task.disks, self._task.log)
         unfinished = Path(f"{self._task.result}.new")
         unfinished.write_bytes(to_json(Result(status=status, was_stopped=self._was_stopped)))
         unfinished.replace(self._task.result)

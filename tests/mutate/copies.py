@@ -17,6 +17,7 @@ BETWEEN, MOVES = (
     "tests/contract/test_copies_between_clusters.py",
     "tests/sim/test_moves_between_clusters.py",
 )
+DURABLE = "tests/contract/test_durable_scripts.py"
 BY_SCRIPT, ENDING = "tests/sim/test_moves_by_script.py", "tests/unit/noded/copies/test_ending.py"
 
 OF_COPIES = (
@@ -140,6 +141,12 @@ OF_COPIES = (
         "noded/copies/expecting.py",
         "                self._is_there = False  # until shown: it may begin anew\n", "",
         (EXPECTING,),
+    ),
+    Fault(
+        "work of a script in memory", "what a script has made of what came is on the disk",
+        "noded/operating_systems/durable.py",
+        "            os.fsync(disk)\n", "            pass\n",
+        (DURABLE,),
     ),
     Fault(
         "problem in the middle", "who cannot read a disk says why, whatever he has sent before",
