@@ -111,7 +111,15 @@ class Copies(NodeService, prefix="copies"):
     @rpc(timeout=30, safe_to_repeat=True)
     @abstractmethod
     async def begin_expect(
-        self, *, copy: CopyId, disk: DiskSpec, peer: Stranger, wait_s: Patience, task: TaskId
+        self,
+        *,
+        copy: CopyId,
+        disk: DiskSpec,
+        peer: Stranger,
+        wait_s: Patience,
+        task: TaskId,
+        until_confirmed: bool = False,
+        beside: tuple[CopyId, ...] = (),
     ) -> Offer:
         """Begin the task that fills an attached disk with what ``peer`` brings.
 
@@ -124,9 +132,26 @@ class Copies(NodeService, prefix="copies"):
             peer: who may bring it, and nobody else.
             wait_s: how long nobody has to come for it to be given up.
             task: the new task's id; cancelled, nobody watches the copy, which goes on.
+            until_confirmed: ``peer`` does not hear that all is there before ``begin_confirm``,
+                for which it waits an hour; unless more is to come than this.
+            beside: copies that this node expects for the same instance. Of all of them the last
+                one to come waits; of the others ``peer`` hears at once.
 
         Raises:
             NodeFailure: the disk is not attached, or in use.
+        """
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def begin_confirm(self, *, copy: CopyId, task: TaskId) -> None:
+        """Begin the task that lets who has brought a disk hear that all of it is there.
+
+        Done when that was heard, upon which the peer may delete what it has. It fails with a
+        NodeFailure if nobody came to hear it, or this node knows nothing of the copy any more.
+
+        Args:
+            copy: one that has come, and was to be confirmed.
+            task: the new task's id.
         """
 
     @rpc(timeout=30, safe_to_repeat=True)

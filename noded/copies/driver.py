@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from common.messages import to_json
 from common.model.disk import DumpBacking, Mode, StreamBacking
 from common.noderpc.copies import BrokenOff, Compression, Offer, Peer, Stranger
 from common.noderpc.disks import DiskSpec
+from noded.copies.confirmation import FILE as CONFIRMATION
 from noded.copies.device import claim
 from noded.copies.home import Home
 from noded.copies.interface import Copier, Fetched
@@ -94,7 +95,15 @@ class ProcessCopier(Copier):
             )
             self._start(home, order, order.descriptors)
 
-    async def expect(self, copy: str, disk: DiskSpec, peer: Stranger, wait_s: float) -> Offer:
+    async def expect(
+        self,
+        copy: str,
+        disk: DiskSpec,
+        peer: Stranger,
+        wait_s: float,
+        *,
+        until_confirmed: bool = False,
+    ) -> Offer:
         home = self._home(copy, "fetch")
         before = home.offer()
         if before and self._goes_on(home):
@@ -105,7 +114,7 @@ class ProcessCopier(Copier):
             # Where it was expected before is what the other cluster has been told.
             listener = ours.enter_context(listen(self._address, before.port if before else 0))
             offer = before or offered(listener)
-            sums, status = _files(ours, home, "sums", "status.json")
+            sums, confirmation, status = _files(ours, home, "sums", CONFIRMATION, "status.json")
             order = Expecting(
                 identity=str(self._identity),
                 peer=peer,
@@ -117,10 +126,23 @@ class ProcessCopier(Copier):
                 listener=listener.fileno(),
                 sums=sums,
                 status=status,
+                confirmation=confirmation if until_confirmed else None,
             )
             home.keep(offer)
             self._start(home, order, order.descriptors)
         return offer
+
+    async def confirm(self, copy: str) -> None:
+        home = self._home(copy, "fetch")
+        if not home.exists:
+            raise NodeFailure("This node knows nothing of this copy any more.", copy=copy)
+        home.confirm()
+
+    async def confirm_unless_last(self, copy: str, beside: Sequence[str]) -> None:
+        # Nothing is awaited in between: of two that come at the same time one is the last.
+        home = self._home(copy, "fetch")
+        if home.exists and any(self._home(each, "fetch").is_to_come for each in beside):
+            home.confirm()
 
     async def bring(
         self,

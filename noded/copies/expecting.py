@@ -2,11 +2,13 @@
 
 import socket
 import ssl
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from common.errors import GntError
 from common.tls.context import stranger_context
+from noded.copies.confirmation import see_confirmed
 from noded.copies.door import Door
 from noded.copies.filling import Filling
 from noded.copies.frames import DEAD_AFTER_S, Heard, Hello, Line, Verdict
@@ -43,33 +45,54 @@ class Expecter:
             if self._filling.is_used_up and not self._is_there:
                 break  # begun anew, another process waits here, with a script that is new, too
             wait_s = CONFIRMED_S if self._is_there else self._order.wait_s
-        if self._is_there:
+        if self._is_there and (self._is_heard or self._order.confirmation is None):
             self._status.succeed()
-        elif not (self._status.is_final or self._filling.is_used_up):
-            told = f"Nobody has come from {self._order.peer.name} for {wait_s:.0f} seconds."
-            self._status.fail(told, is_final=True)
+        elif self._is_there or not (self._status.is_final or self._filling.is_used_up):
+            told = f"Nobody has come from {self._order.peer.name} for {wait_s:.0f} seconds"
+            what = " to hear that all is there." if self._is_there else "."
+            self._status.fail(f"{told}{what}", is_final=True)
         self._door.close()
 
     def _receive(self, line: Line) -> None:
         with closing(line), self._status.of_connection(self._order.peer.name):
             if self._is_there and self._filling.is_used_up:
+                self._see_confirmed(line)
                 line.say(Hello(secret=self._order.secret, have=0, sum="", is_done=True))
             else:
                 self._is_there = False  # until shown: it may begin anew
                 self._fill(line)
                 self._is_there = True
+                self._see_confirmed(line)
                 line.say(Verdict())
             line.hear(Heard)
             self._is_heard = True
 
     def _fill(self, line: Line) -> None:
-        try:
+        with _telling(line):
             self._filling.fill(line, self._order.secret)
             self._filling.see_script_end()
-        except GntError as error:
-            with suppress(OSError):  # who brings it may be gone
-                line.say(Verdict(problem=error.message))
+
+    def _see_confirmed(self, line: Line) -> None:
+        if self._order.confirmation is None:
+            return
+        self._status.arrive()
+        try:
+            with _telling(line):
+                see_confirmed(self._order.confirmation, self._order.path)
+        except GntError:
+            self._is_there = False  # for nobody is to be told so any more
             raise
+
+
+@contextmanager
+def _telling(line: Line) -> Iterator[None]:
+    """Tell who brings it why there is nothing of it."""
+    try:
+        yield
+    except GntError as error:
+        with suppress(OSError):  # who brings it may be gone
+            line.say(Verdict(problem=error.message))
+        raise
 
 
 def _let_in(connection: ssl.SSLSocket) -> Line:

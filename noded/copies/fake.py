@@ -1,7 +1,7 @@
 """Copies that only pretend: what is on a disk is a word, which arrives after a while."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from common.errors import NodeFailure
@@ -143,14 +143,29 @@ class FakeCopier(Copier):
             disk, host, offer, done=done, done_before=done, begun_at=_now(), looked_at=_now()
         )
 
-    async def expect(self, copy: str, disk: DiskSpec, peer: Stranger, wait_s: float) -> Offer:
+    async def expect(
+        self,
+        copy: str,
+        disk: DiskSpec,
+        peer: Stranger,
+        wait_s: float,
+        *,
+        until_confirmed: bool = False,
+    ) -> Offer:
         if offer := self._between.offered(copy):
             if self._between.is_broken(copy):
                 self._storages.open(disk)
                 self._between.expect_anew(copy)
             return offer
         self._open(disk)
-        return self._between.expect(copy, disk, peer, wait_s)
+        return self._between.expect(copy, disk, peer, wait_s, until_confirmed=until_confirmed)
+
+    async def confirm(self, copy: str) -> None:
+        self._between.confirm(copy)
+
+    async def confirm_unless_last(self, copy: str, beside: Sequence[str]) -> None:
+        if any(self._between.is_to_come(each) for each in beside):
+            self._between.confirm(copy)
 
     async def bring(
         self,

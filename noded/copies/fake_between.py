@@ -5,12 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from common.errors import NodeFailure
 from common.model.disk import StreamBacking
 from common.names import DiskId
 from common.noderpc.copies import BrokenOff, Offer, Stranger
 from common.noderpc.disks import DiskSpec
 from noded.copies.chunks import CHUNK
+from noded.copies.expecting import CONFIRMED_S
 from noded.copies.interface import Fetched
 
 CONNECT_S = 0.01
@@ -31,7 +34,9 @@ class _Expected:
     peer: Stranger
     offer: Offer
     give_up_at: float
+    is_confirmed: bool
     done: float = 0.0  # MiB
+    is_there: bool = False
     problem: NodeFailure | None = None
     has_ended: bool = False
 
@@ -106,11 +111,31 @@ class FakeBetween:
             self._expected.pop(each, None)
             self._brought.pop(each, None)
 
-    def expect(self, copy: str, disk: DiskSpec, peer: Stranger, wait_s: float) -> Offer:
+    def expect(
+        self,
+        copy: str,
+        disk: DiskSpec,
+        peer: Stranger,
+        wait_s: float,
+        *,
+        until_confirmed: bool = False,
+    ) -> Offer:
         self._bridge.ports += 1
         offer = Offer(port=self._bridge.ports, secret=f"secret {self._bridge.ports}")
-        self._expected[copy] = _Expected(disk, peer, offer, _now() + wait_s)
+        self._expected[copy] = _Expected(disk, peer, offer, _now() + wait_s, not until_confirmed)
         return offer
+
+    def confirm(self, copy: str) -> None:
+        """Let who has brought a copy hear that it is there."""
+        if (expected := self._expected.get(copy)) is None:
+            raise NodeFailure("This node knows nothing of this copy any more.", copy=copy)
+        if not expected.is_confirmed:
+            expected.is_confirmed, expected.give_up_at = True, _now() + CONFIRMED_S
+
+    def is_to_come(self, copy: str) -> bool:
+        """Tell whether a copy has not come, and nobody can hear that it has."""
+        expected = self._expected.get(copy)
+        return expected is not None and not (expected.is_there or expected.is_confirmed)
 
     def offered(self, copy: str) -> Offer | None:
         expected = self._expected.get(copy)
@@ -147,8 +172,12 @@ class FakeBetween:
             if expected.problem:
                 raise expected.problem
             if not expected.has_ended and _now() > expected.give_up_at:
-                raise NodeFailure(f"Nobody has come from {expected.peer.name}.")
-            return _fetched(expected.disk, expected.done, has_ended=expected.has_ended)
+                what = " to hear that all is there" if expected.is_there else ""
+                raise NodeFailure(f"Nobody has come from {expected.peer.name}{what}.")
+            return replace(
+                _fetched(expected.disk, expected.done, has_ended=expected.has_ended),
+                is_there=expected.is_there,
+            )
         return None
 
     def settle(self) -> None:
@@ -179,16 +208,18 @@ class FakeBetween:
     def receive(self, copy: str, word: str, done: float) -> str | None:
         """Take what has come; return what has become of it, None as long as that is open."""
         expected = self._expected[copy]
-        if expected.has_ended:
-            return ""
+        if expected.is_there:
+            expected.has_ended = expected.is_confirmed
+            return "" if expected.has_ended else None
         is_whole = done >= expected.disk.size
         self._contents.write(expected.disk, word if is_whole else f"a part of {word}")
         expected.done = done
         ending = self._contents.ending(expected.disk) if is_whole else None
         if ending:
             self.refuse(copy, ending)
-        expected.has_ended = ending == ""
-        return ending
+        expected.is_there = ending == ""
+        expected.has_ended = expected.is_there and expected.is_confirmed
+        return None if expected.is_there and not expected.is_confirmed else ending
 
     def refuse(self, copy: str, problem: str) -> None:
         """Have nothing of a copy after all."""
@@ -197,7 +228,7 @@ class FakeBetween:
     def break_off(self, copy: str) -> None:
         """Lose who brings a copy; what goes to a script cannot be taken up again."""
         expected = self._expected.get(copy)
-        if expected and _is_stream(expected.disk) and not expected.has_ended:
+        if expected and _is_stream(expected.disk) and not expected.is_there:
             expected.problem = BrokenOff("The connection was closed.", done=0)
 
     def _bring_on(self, brought: _Brought) -> None:

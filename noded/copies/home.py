@@ -1,9 +1,12 @@
 """What noded keeps of one side of a copy."""
 
+import os
 from contextlib import suppress
 
 from common.messages import from_json, to_json
 from common.noderpc.copies import Offer
+from noded.copies.confirmation import FILE as CONFIRMATION
+from noded.copies.confirmation import confirm
 from noded.copies.status import Told, read_status
 from noded.system.process_home import ProcessHome
 
@@ -19,6 +22,23 @@ class Home(ProcessHome):
             text = (self.directory / "offer.json").read_bytes()
             return from_json(text, Offer, what="an offer")
         return None
+
+    def confirm(self) -> None:
+        """Let who has brought it hear that all is there."""
+        descriptor = self.open(CONFIRMATION)
+        try:
+            confirm(descriptor)
+        finally:
+            os.close(descriptor)
+
+    @property
+    def is_to_come(self) -> bool:
+        """Whether it has not come yet for sure, and nobody can hear that it has."""
+        told = self.told()
+        if told is None or told.fetched.is_there or told.fetched.has_ended:
+            return False
+        path = self.directory / CONFIRMATION
+        return not (path.exists() and path.stat().st_size)
 
     def told(self) -> Told | None:
         return read_status(self.directory / "status.json")

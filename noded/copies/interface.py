@@ -1,5 +1,6 @@
 """What does the copying on a node; the real one and the fake keep the same promises."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from common.messages import Report
@@ -16,6 +17,7 @@ class Fetched(Report):
     received: int = 0  # or brought, of bytes that had to be sent
     seconds: float = 0.0  # since it was begun last
     done_before: int = 0  # when it was begun last
+    is_there: bool = False  # all of it, durable; who has brought it is to hear so when confirmed
     has_ended: bool = False
 
 
@@ -30,8 +32,30 @@ class Copier(Protocol):
     async def fetch(self, copy: str, disk: DiskSpec, peer: Peer, host: str, offer: Offer) -> None:
         """Begin to fill a disk, or go on; a fetch that goes on or has succeeded is left alone."""
 
-    async def expect(self, copy: str, disk: DiskSpec, peer: Stranger, wait_s: float) -> Offer:
+    async def expect(
+        self,
+        copy: str,
+        disk: DiskSpec,
+        peer: Stranger,
+        wait_s: float,
+        *,
+        until_confirmed: bool = False,
+    ) -> Offer:
         """Wait for who fills a disk, or go on; see ``Copies.begin_expect``."""
+
+    async def confirm(self, copy: str) -> None:
+        """Let who has brought a disk hear that it is there; ``look`` tells when that was heard.
+
+        Raises:
+            NodeFailure: nothing is known of the copy.
+        """
+
+    async def confirm_unless_last(self, copy: str, beside: Sequence[str]) -> None:
+        """Confirm a copy that has come if one of those ``beside`` has not.
+
+        So there is always one, whatever becomes of who asks, of which nobody hears before it is
+        confirmed.
+        """
 
     async def bring(
         self,

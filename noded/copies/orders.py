@@ -49,11 +49,13 @@ class Expecting(Order, tag="expect"):
     sums: int
     status: int
     layout: Layout
+    confirmation: int | None = None  # without which nobody hears that all is there; None: at once
     may_grow: bool = False
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        return self.disk, self.listener, self.sums, self.status
+        waits_for = () if self.confirmation is None else (self.confirmation,)
+        return self.disk, self.listener, self.sums, self.status, *waits_for
 
 
 class Bringing(Order, tag="bring"):

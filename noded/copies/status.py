@@ -59,6 +59,11 @@ class Status:
             self._told_at = now
             self._write(Told(fetched=self._fetched))
 
+    def arrive(self) -> None:
+        """Tell that all is there, though who has brought it has not heard so."""
+        self._fetched = replace(self._fetched, is_there=True)
+        self._write(Told(fetched=self._fetched))
+
     def succeed(self) -> None:
         total = self._fetched.total or self._fetched.done  # of a stream that is known now
         self._write(Told(fetched=Fetched(done=total, total=total, has_ended=True)))

@@ -47,13 +47,33 @@ class CopyHandlers(Copies):
         self._tasks.begin(task, lambda progress: self._follow(copy, progress))
 
     async def begin_expect(
-        self, *, copy: CopyId, disk: DiskSpec, peer: Stranger, wait_s: Patience, task: TaskId
+        self,
+        *,
+        copy: CopyId,
+        disk: DiskSpec,
+        peer: Stranger,
+        wait_s: Patience,
+        task: TaskId,
+        until_confirmed: bool = False,
+        beside: tuple[CopyId, ...] = (),
     ) -> Offer:
         _check(disk)
         async with self._turns.of(copy):
-            offer = await self._copier.expect(copy, disk, peer, wait_s)
-        self._tasks.begin(task, lambda progress: self._follow(copy, progress))
+            offer = await self._copier.expect(
+                copy, disk, peer, wait_s, until_confirmed=until_confirmed
+            )
+
+        async def arrive(progress: Progress) -> None:
+            await self._follow(copy, progress, heard=False)
+            await self._copier.confirm_unless_last(copy, beside)
+
+        self._tasks.begin(task, arrive)
         return offer
+
+    async def begin_confirm(self, *, copy: CopyId, task: TaskId) -> None:
+        async with self._turns.of(copy):
+            await self._copier.confirm(copy)
+        self._tasks.begin(task, lambda progress: self._follow(copy, progress))
 
     async def begin_send(
         self,
@@ -76,10 +96,13 @@ class CopyHandlers(Copies):
         async with self._turns.of(copy):
             await self._copier.end(copy)
 
-    async def _follow(self, copy: str, progress: Progress) -> None:
+    async def _follow(self, copy: str, progress: Progress, *, heard: bool = True) -> None:
+        """Tell how far a copy is until all is there, and the other side has ``heard`` so."""
         now = asyncio.get_running_loop().time
         told, told_at = -1, now()
         while not (fetched := await self._copier.look(copy)).has_ended:
+            if fetched.is_there and not heard:
+                return
             done = share(fetched)
             hundredth = int((done or 0) * 100)
             if hundredth != told or now() - told_at >= TELL_EVERY_S:

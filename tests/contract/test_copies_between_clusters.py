@@ -20,6 +20,7 @@ from noded.copies.interface import Fetched
 from tests.contract.test_copies import (
     ADDRESSES,
     COPY,
+    DISK,
     SIZE,
     SLOW,
     FakeRig,
@@ -31,6 +32,7 @@ from tests.support.copying import told
 from tests.support.disks import file_disk
 from tests.support.https_node import LOCALHOST, TestCluster, run
 
+OTHER = "4711-copy-1"
 WAIT_S = 20.0
 NODES = ("alpha", "beta")
 
@@ -118,8 +120,10 @@ def for_real(tmp_path: Path) -> Callable[[Callable[[ProcessClusters], Awaitable[
     return told
 
 
-async def expect(rig: Rig, wait_s: float = WAIT_S) -> Offer:
-    return await rig.copiers["beta"].expect(COPY, rig.disks["beta"], rig.stranger("alpha"), wait_s)
+async def expect(rig: Rig, wait_s: float = WAIT_S, *, until_confirmed: bool = False) -> Offer:
+    return await rig.copiers["beta"].expect(
+        COPY, rig.disks["beta"], rig.stranger("alpha"), wait_s, until_confirmed=until_confirmed
+    )
 
 
 async def bring(rig: Rig, offer: Offer, *, rate: int = 0, to: Stranger | None = None) -> None:
@@ -191,6 +195,83 @@ def test_who_broke_off_comes_again_and_goes_on(tell: Tell) -> None:
         for node in NODES:
             await ended(rig, node)
         assert rig.is_filled("beta")
+
+    tell(story)
+
+
+def test_nobody_hears_that_it_is_there_before_that_is_confirmed(tell: Tell) -> None:
+    async def story(rig: Rig) -> None:
+        offer = await expect(rig, until_confirmed=True)
+        await bring(rig, offer)
+        there = await seen(rig, "beta", lambda now: now.is_there)
+        assert not there.has_ended
+        assert rig.is_filled("beta")
+        assert not (await rig.copiers["alpha"].look(COPY)).has_ended
+        for node in NODES:
+            rig.restart_noded(node)
+        assert await expect(rig, until_confirmed=True) == offer
+        for _ in range(2):
+            await rig.copiers["beta"].confirm(COPY)
+        for node in NODES:
+            await ended(rig, node)
+        await rig.copiers["beta"].confirm(COPY)
+        await ended(rig, "beta")
+
+    tell(story)
+
+
+def test_who_comes_again_before_it_is_confirmed_hears_it_then(tell: Tell) -> None:
+    async def story(rig: Rig) -> None:
+        offer = await expect(rig, until_confirmed=True)
+        await bring(rig, offer)
+        await seen(rig, "beta", lambda now: now.is_there)
+        rig.kill_side("alpha")
+        with pytest.raises(BrokenOff):
+            await ended(rig, "alpha")
+        await bring(rig, offer)
+        await rig.copiers["beta"].confirm(COPY)
+        for node in NODES:
+            await ended(rig, node)
+        assert rig.is_filled("beta")
+
+    tell(story)
+
+
+def test_of_all_disks_of_an_instance_the_last_one_waits(tell: Tell) -> None:
+    """It waits as well where some have been confirmed, and are brought once more."""
+
+    async def story(rig: Rig) -> None:
+        beta = rig.copiers["beta"]
+        path = f"{rig.disks['beta'].backing.where}-other"
+        other = file_disk(f"{DISK[:-1]}b", path, size=SIZE)
+        await rig.storages["beta"].ensure_present(other)
+        await rig.storages["beta"].attach(other, Access.SOLE)
+        await bring(rig, await expect(rig, until_confirmed=True))
+        await seen(rig, "beta", lambda now: now.is_there)
+        await beta.confirm_unless_last(COPY, ())
+        await beta.confirm_unless_last(COPY, (COPY, "8-copy-0"))  # of which nothing is known
+        assert not (await rig.copiers["alpha"].look(COPY)).has_ended
+        await beta.expect(OTHER, other, rig.stranger("alpha"), WAIT_S, until_confirmed=True)
+        await beta.confirm_unless_last(COPY, (OTHER,))
+        for node in NODES:
+            await ended(rig, node)
+        await beta.confirm_unless_last(OTHER, (COPY,))
+        assert not (await beta.look(OTHER)).has_ended
+        await beta.confirm(OTHER)
+        await beta.end(OTHER)
+
+    tell(story)
+
+
+def test_what_is_not_known_cannot_be_confirmed(tell: Tell) -> None:
+    async def story(rig: Rig) -> None:
+        await bring(rig, await expect(rig, until_confirmed=True))
+        await seen(rig, "beta", lambda now: now.is_there)
+        await rig.copiers["beta"].end(COPY)
+        with pytest.raises(NodeFailure, match="knows nothing of this copy"):
+            await rig.copiers["beta"].confirm(COPY)
+        with pytest.raises(BrokenOff):
+            await ended(rig, "alpha")
 
     tell(story)
 

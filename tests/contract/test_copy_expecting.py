@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from common.noderpc.copies import Stranger
 from common.tls.context import CERTIFICATE, stranger_context
 from noded.copies import chunks
 from noded.copies.chunks import CHUNK
+from noded.copies.confirmation import confirm
 from noded.copies.expecting import Expecter
 from noded.copies.frames import NO_SUM, Frame, Heard, Hello, Kind, Line, Verdict, Welcome
 from noded.copies.orders import Expecting
@@ -29,7 +31,7 @@ SUMS = [chunks.sum_of(chunk) for chunk in DATA]
 class Met:
     """Beta, which expects a disk of two chunks from alpha, which a test plays."""
 
-    def __init__(self, root: Path, wait_s: float) -> None:
+    def __init__(self, root: Path, wait_s: float, *, until_confirmed: bool = False) -> None:
         identities = {
             name: TestCluster(root / f"of-{name}").identity(name) for name in ("alpha", "beta")
         }
@@ -39,13 +41,14 @@ class Met:
         self._port = listener.getsockname()[1]
         self.disk, self._status = root / "disk", root / "status.json"
         self.disk.write_bytes(bytes(2 * CHUNK))
-        files = (self.disk, root / "sums", self._status)
+        files = (self.disk, root / "sums", self._status, root / "confirmation")
         self._opened = [os.open(path, os.O_RDWR | os.O_CREAT) for path in files]
         order = Expecting(
             identity=str(identities["beta"]), wait_s=wait_s, secret=SECRET, path="disk",
             peer=Stranger(name=NodeName("alpha"), certificate=certificates["alpha"]),
             disk=self._opened[0], sums=self._opened[1], status=self._opened[2],
             listener=listener.detach(), layout=Layout(),
+            confirmation=self._opened[3] if until_confirmed else None,
         )  # fmt: skip
         expecter = Expecter(order)
         self._thread = threading.Thread(target=expecter.run)
@@ -57,6 +60,16 @@ class Met:
         line = Line(self._context.wrap_socket(connection))
         self._lines.append(line)
         return line, line.hear(Hello)
+
+    def confirm(self) -> None:
+        confirm(self._opened[3])
+
+    def arrived(self) -> None:
+        """Return when it says that all is there."""
+        until = time.monotonic() + LONG_S
+        while not ((told := self.told()) and told.fetched.is_there):
+            assert time.monotonic() < until, "it does not say so"
+            time.sleep(0.01)  # noqa: TID251 -- it is another thread's file
 
     def told(self) -> Told | None:
         return read_status(self._status)
@@ -81,14 +94,26 @@ def met(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Met]:
     met.close()
 
 
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[Met]:
+    """Return one who says that all is there when that is confirmed."""
+    met = Met(tmp_path, LONG_S, until_confirmed=True)
+    yield met
+    met.close()
+
+
 def bring(line: Line, begin: int = 0) -> Verdict:
     """Say all that is on the disk from a chunk on; return what is made of it."""
+    send(line, begin)
+    return line.hear(Verdict)
+
+
+def send(line: Line, begin: int = 0) -> None:
     line.say(Welcome(size=2 * CHUNK, begin=begin))
     for index in range(begin, 2):
         line.send(Frame(Kind.PLAIN, index, CHUNK, SUMS[index]), DATA[index])
     whole = chunks.sum_of_all(SUMS)
     line.send(Frame(Kind.END, 2, len(whole), NO_SUM), whole)
-    return line.hear(Verdict)
 
 
 def test_it_has_ended_when_who_brought_it_knows_that(met: Met) -> None:
@@ -128,6 +153,41 @@ def test_one_that_began_anew_and_broke_off_is_not_taken_for_complete(met: Met) -
     told = met.ended()
     assert not told.fetched.has_ended
     assert "Nobody has come from alpha" in told.problem
+
+
+def test_what_is_to_be_confirmed_is_told_when_it_is(held: Met) -> None:
+    line, _ = held.visit()
+    send(line)
+    held.arrived()
+    held.confirm()
+    assert not line.hear(Verdict).problem
+    line.say(Heard())
+    assert held.ended().fetched.has_ended
+
+
+def test_who_did_not_hear_what_was_confirmed_may_have_it_still(
+    held: Met, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("noded.copies.expecting.CONFIRMED_S", 0.1)
+    line, _ = held.visit()
+    send(line)
+    held.arrived()
+    line.close()
+    held.confirm()
+    told = held.ended()
+    assert not told.fetched.has_ended
+    assert "Nobody has come from alpha" in told.problem
+    assert "to hear that all is there" in told.problem
+
+
+def test_what_nobody_confirms_is_nobodys(held: Met, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has brought it goes on with his."""
+    monkeypatch.setattr("noded.copies.confirmation.SYNC_S", 0.1)
+    line, _ = held.visit()
+    assert "has not recorded that" in bring(line).problem
+    told = held.ended()
+    assert told.is_final
+    assert not told.fetched.has_ended
 
 
 def test_a_chunk_that_is_damaged_is_not_written(met: Met) -> None:

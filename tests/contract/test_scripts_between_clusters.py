@@ -57,10 +57,12 @@ def stranger(rig: Rig, node: str) -> Stranger:
     return Stranger(name=NodeName(node), certificate=certificate)
 
 
-async def expect(rig: Rig) -> Offer:
+async def expect(rig: Rig, *, until_confirmed: bool = False) -> Offer:
     beta = rig.nodes[BETA]
     await beta.systems.begin(RUN, order(rig, BETA, Script.IMPORT))
-    return await beta.copier.expect(COPY, stream(), stranger(rig, ALPHA), WAIT_S)
+    return await beta.copier.expect(
+        COPY, stream(), stranger(rig, ALPHA), WAIT_S, until_confirmed=until_confirmed
+    )
 
 
 async def bring(rig: Rig, offer: Offer) -> None:
@@ -89,6 +91,19 @@ def is_same(rig: Rig) -> bool:
 def test_what_one_script_writes_another_one_reads_and_both_sides_know(tell: Tell) -> None:
     async def story(rig: Rig) -> None:
         await bring(rig, await expect(rig))
+        await ended(rig, ALPHA)
+        await ended(rig, BETA)
+        assert is_same(rig)
+
+    tell(story)
+
+
+def test_who_is_to_hear_it_when_it_is_confirmed_hears_it_then(tell: Tell) -> None:
+    async def story(rig: Rig) -> None:
+        await bring(rig, await expect(rig, until_confirmed=True))
+        await ended(rig, BETA, lambda now: now.is_there)
+        assert not (await rig.nodes[ALPHA].copier.look(COPY)).has_ended
+        await rig.nodes[BETA].copier.confirm(COPY)
         await ended(rig, ALPHA)
         await ended(rig, BETA)
         assert is_same(rig)

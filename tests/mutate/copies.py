@@ -17,6 +17,7 @@ BETWEEN, MOVES = (
     "tests/contract/test_copies_between_clusters.py",
     "tests/sim/test_moves_between_clusters.py",
 )
+DARK = "tests/sim/test_power_lost_between_clusters.py"
 DURABLE = "tests/contract/test_durable_scripts.py"
 BY_SCRIPT, ENDING = "tests/sim/test_moves_by_script.py", "tests/unit/noded/copies/test_ending.py"
 
@@ -140,6 +141,36 @@ OF_COPIES = (
         "half a disk complete", "a disk that is begun anew is not complete before its end",
         "noded/copies/expecting.py",
         "                self._is_there = False  # until shown: it may begin anew\n", "",
+        (EXPECTING,),
+    ),
+    Fault(
+        "let go of before it is recorded", "who sends an instance lets go of what is recorded",
+        "coordinator/operations/backup/receiving.py",
+        "to_be_confirmed=True", "to_be_confirmed=False",
+        (DARK,),
+    ),
+    Fault(
+        "all disks confirmed", "of one disk at least nobody hears before all are recorded",
+        "noded/copies/home.py",
+        "        return not (path.exists() and path.stat().st_size)\n", "        return True\n",
+        (BETWEEN,),
+    ),
+    Fault(
+        "told before it is confirmed", "who sends a disk hears that it is there when it is said",
+        "noded/copies/expecting.py",
+        """                self._see_confirmed(line)
+                line.say(Verdict())
+""",
+        """                self._status.arrive()
+                line.say(Verdict())
+""",
+        (EXPECTING,),
+    ),
+    Fault(
+        "nobody heard, and it is started", "what may be started elsewhere is not started here",
+        "noded/copies/expecting.py",
+        "if self._is_there and (self._is_heard or self._order.confirmation is None):",
+        "if self._is_there:",
         (EXPECTING,),
     ),
     Fault(

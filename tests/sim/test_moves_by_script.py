@@ -265,6 +265,25 @@ def test_it_arrives_whatever_becomes_of_the_coordinators(after_s: float) -> None
     tell(story)
 
 
+def test_it_stays_where_it_was_if_nobody_there_knows_what_is_to_be_recorded() -> None:
+    """Private parameters are stored with the instance, and forgotten with a coordinator before."""
+
+    async def story(clusters: Scripted) -> None:
+        clusters.bridge.mib_per_s = 1
+        going, coming = await clusters.begun(osparams_private={"root_password": "own"})
+        await asyncio.sleep(20)
+        await clusters.there.crash_master()
+        await clusters.there.start_master("alpha")
+        assert await clusters.ended(going, coming) == [Status.ERROR, Status.ERROR]
+        with pytest.raises(Conflict, match="Give the command again"):
+            outcome(await clusters.there.finished(coming))
+        assert clusters.is_here
+        assert clusters.there.config.find_instance("web1") is None
+        assert clusters.nothing_is_left()
+
+    tell(story)
+
+
 @pytest.mark.parametrize("side", ["here", "there"])
 def test_it_arrives_whatever_becomes_of_the_nodeds(side: str) -> None:
     async def story(clusters: Scripted) -> None:

@@ -18,6 +18,7 @@ from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step
 from coordinator.operations.steps.between_clusters import (
     ExpectedDisk,
+    confirm_received,
     expect_disks,
     let_go_of_received,
 )
@@ -129,6 +130,8 @@ async def plan_receiving(
                 target=side_of(kind, nodes, spec),
                 peer=peer,
                 wait_s=CONNECT_S + source.shutdown_timeout,
+                beside=tuple(other for other in range(len(disks)) if other != index),
+                to_be_confirmed=True,
             )
             for index, spec in enumerate(disks)
         ),
@@ -144,8 +147,8 @@ def receive_disks(
 ) -> Iterator[Step]:
     """Fill the disks of a new instance, and add it to the configuration, which ``added`` does.
 
-    Programs are told where the disks are expected. When all has come it is nowhere else any more:
-    so it belongs to the instance from that very moment, though that may not start.
+    Programs are told where the disks are expected. When all has come it is recorded, and then it
+    is nowhere else any more: it stays, though it may not start.
     """
 
     def announce(offers: Sequence[Offer]) -> None:
@@ -164,4 +167,5 @@ def receive_disks(
     carrier = Scripts(cluster, script, full) if script else WholeDisks()
     expected = expect_disks(cluster, name, receiving.disks, announce, carrier)
     yield replace(expected, edit=added.edit)
+    yield confirm_received(cluster, name, receiving.disks, carrier)
     yield let_go_of_received(cluster, name, receiving.disks, carrier)

@@ -6,16 +6,17 @@ there for one to begin while another one takes its hours.
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
-from common.errors import GntError, NotFound
+from common.errors import GntError, NodeFailure, NotFound
 from common.messages import Order
 from common.noderpc.copies import BrokenOff, Compression, Copies, Offer, Stranger
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.step import Step, act
+from coordinator.operations.step import Step, act, saying
 from coordinator.operations.steps.carriers import WholeDisks
 from coordinator.operations.steps.copies import Side, copy_id, end_side
 from coordinator.operations.steps.disks import hold_disks
-from coordinator.operations.steps.patience import patiently
+from coordinator.operations.steps.patience import in_passing, patiently
 from coordinator.operations.steps.persevering import persevere
 from coordinator.operations.steps.syncing import see_mirrored
 
@@ -33,12 +34,18 @@ class SentDisk(Order):
 
 
 class ExpectedDisk(Order):
-    """A disk that is filled by a node of another cluster, which has to come within ``wait_s``."""
+    """A disk that is filled by a node of another cluster, which has to come within ``wait_s``.
+
+    The other cluster lets go of an instance when it has heard that all its disks are there. Of the
+    last one it hears so when the instance is recorded, where they are ``to_be_confirmed``.
+    """
 
     index: int
     target: Side
     peer: Stranger
     wait_s: float
+    beside: tuple[int, ...] = ()  # the instance's other disks
+    to_be_confirmed: bool = False
 
 
 def send_disks(
@@ -76,7 +83,7 @@ def expect_disks(
 ) -> Step:
     """Have the disks of a new instance filled; where they are expected is announced.
 
-    The other cluster has heard that all is there, and may have nothing of it any more.
+    From then on the other cluster may be told so, and have nothing of it any more.
     """
     sides = {disk.index: disk.target for disk in disks}
 
@@ -92,6 +99,31 @@ def expect_disks(
         do=do,
         undo=lambda: _end(cluster, sides, carrier),
         point_of_no_return=True,
+    )
+
+
+def confirm_received(
+    cluster: Cluster, name: str, disks: Sequence[ExpectedDisk], carrier: WholeDisks
+) -> Step:
+    """Have the other cluster hear that the disks of an instance are there, which is recorded.
+
+    Who did not hear so goes on with it: so it is not started here unless that was heard.
+    """
+    sides = {disk.index: disk.target for disk in disks}
+
+    async def do() -> None:
+        for disk in disks:
+            if disk.to_be_confirmed:
+                await _confirm(cluster, disk)
+
+    async def undo() -> None:
+        ending = partial(_end, cluster, sides, carrier)
+        await in_passing(cluster, disks[0].target.node, ending, left=f"The copy of {name}")
+
+    return saying(
+        act(f"tell the other cluster that {name} is here", do, undo),
+        f"{name} is here, complete, and not started: the other cluster may not know so, and go on "
+        "with it. Look there: if it is gone, start it here; else remove it here.",
     )
 
 
@@ -142,6 +174,21 @@ async def _receive(cluster: Cluster, disk: ExpectedDisk, carrier: WholeDisks, li
     await _see_through(cluster, attempt, carrier, disk.index)
 
 
+async def _confirm(cluster: Cluster, disk: ExpectedDisk) -> None:
+    life, node = cluster.new_uuid(), disk.target.node
+
+    async def attempt(number: int) -> None:
+        task = cluster.task_id(f"confirm-{disk.index}-{life}-{number}")
+        copy = copy_id(cluster, disk.index)
+        await cluster.call(Copies, node).begin_confirm(copy=copy, task=task)
+        try:
+            await cluster.run_task(node, task)
+        except BrokenOff as error:  # nobody waits there any more for who has brought it
+            raise NodeFailure(error.message) from error
+
+    await persevere(cluster, attempt)
+
+
 async def _expect(cluster: Cluster, disk: ExpectedDisk, carrier: WholeDisks, name: str) -> Offer:
     spec = await carrier.ready(disk.index, disk.target)
     with _noted(carrier, disk.index, NotFound):
@@ -151,6 +198,8 @@ async def _expect(cluster: Cluster, disk: ExpectedDisk, carrier: WholeDisks, nam
             peer=disk.peer,
             wait_s=disk.wait_s,
             task=cluster.task_id(f"expect-{disk.index}-{name}"),
+            until_confirmed=disk.to_be_confirmed,
+            beside=tuple(copy_id(cluster, index) for index in disk.beside),
         )
 
 
