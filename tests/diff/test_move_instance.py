@@ -89,8 +89,9 @@ def test_a_mirrored_instance_moves_with_its_data_and_what_it_was_like(
         assert there.wait_for(there.cluster.snapshot()).guests["beta"] == {"web1": "running"}
 
 
+@pytest.mark.parametrize("name", ["web1", "shop"])
 def test_the_scripts_of_its_operating_system_pack_and_unpack_it(
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
     folder = tmp_path_factory.mktemp("m")  # sockets have short names only
     with ExitStack() as stack:
@@ -112,10 +113,14 @@ def test_the_scripts_of_its_operating_system_pack_and_unpack_it(
             systems = cluster.cluster.machines[node].operating_systems
             systems.watch = lambda order: run.append(order.script)
 
-        told = moved(folder, api, other_api, "--dest-primary-node=beta")
+        told = moved(
+            folder, api, other_api, "--dest-primary-node=beta", f"--dest-instance-name={name}"
+        )
 
-        assert "web1: Success" in told
+        assert ("web1: Success" if name == "web1" else "web1 as shop: Success") in told
         assert here.cluster.config.find_instance("web1") is None
-        assert there.cluster.config.instance("web1").os == "debian+stable"
-        assert list(there.cluster.machines["beta"].contents.values()) == ["data of web1"]
-        assert {Script.EXPORT, Script.IMPORT} == set(run)
+        assert there.cluster.config.instance(name).os == "debian+stable"
+        renamed = {Script.RENAME} if name == "shop" else set()
+        word = "debian+stable for shop" if renamed else "data of web1"
+        assert list(there.cluster.machines["beta"].contents.values()) == [word]
+        assert {Script.EXPORT, Script.IMPORT} | renamed == set(run)

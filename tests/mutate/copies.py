@@ -18,7 +18,10 @@ BETWEEN, MOVES = (
     "tests/sim/test_moves_between_clusters.py",
 )
 DARK = "tests/sim/test_power_lost_between_clusters.py"
-DURABLE = "tests/contract/test_durable_scripts.py"
+RENAMED, DURABLE = (
+    "tests/sim/test_renamed_on_the_way.py",
+    "tests/contract/test_durable_scripts.py",
+)
 BY_SCRIPT, ENDING = "tests/sim/test_moves_by_script.py", "tests/unit/noded/copies/test_ending.py"
 
 OF_COPIES = (
@@ -178,6 +181,19 @@ OF_COPIES = (
         "noded/operating_systems/durable.py",
         "            os.fsync(disk)\n", "            pass\n",
         (DURABLE,),
+    ),
+    Fault(
+        "script ended with its secrets", "a script that nobody could begin again goes on",
+        "coordinator/operations/steps/scripts.py",
+        "                await systems.look(run=id, offset=0)\n",
+        "                raise NotFound\n",
+        (RENAMED,),
+    ),
+    Fault(
+        "come and not renamed", "what comes under another name is told its own",
+        "coordinator/operations/backup/receiving.py",
+        "if (renaming := receiving.renaming) is not None:", "if renaming := None:",
+        (RENAMED,),
     ),
     Fault(
         "problem in the middle", "who cannot read a disk says why, whatever he has sent before",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from common.errors import InvalidRequest
@@ -13,6 +14,7 @@ from common.noderpc.operating_systems import Script, ScriptOrder, Subject
 from coordinator.disks.kind import DiskKind
 from coordinator.operations.backup.by_script import can_pass_on
 from coordinator.operations.backup.prepare import certificate_of
+from coordinator.operations.backup.renaming import plan_renaming, rename_within
 from coordinator.operations.backup.trust import Destination, Trust, trust_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step
@@ -58,6 +60,7 @@ class Receiving(Order):
     salt: str
     disks: tuple[ExpectedDisk, ...]
     script: ScriptRun | None = None  # that makes the disks of what comes
+    renaming: ScriptRun | None = None  # that makes its name known on them
 
 
 class Source(Order):
@@ -105,15 +108,16 @@ async def plan_receiving(
         raise InvalidRequest(
             f"{source.instance} has no disks, and nothing that could be sent: make it anew here."
         )
+    run = ScriptRun(
+        node=node.ref,
+        order=ScriptOrder(script=Script.IMPORT, subject=subject),
+        attach=kind.before_start(nodes),
+        detach=kind.after_stop(nodes),
+    )
     script = None
     if by_script and await can_pass_on(cluster, node.ref, subject.os, disks, Script.IMPORT):
         cluster.log(f"The script “import” of {subject.os} makes its disks of what comes.")
-        script = ScriptRun(
-            node=node.ref,
-            order=ScriptOrder(script=Script.IMPORT, subject=subject),
-            attach=kind.before_start(nodes),
-            detach=kind.after_stop(nodes),
-        )
+        script = run
     elif by_script:
         cluster.log(
             f"The other cluster has a script “export” of {subject.os}, and {node.name} has no "
@@ -121,6 +125,7 @@ async def plan_receiving(
         )
     return Receiving(
         script=script,
+        renaming=await plan_renaming(cluster, run, str(source.instance)),
         address=node.primary_ip,
         certificate=trust.sign_certificate(await certificate_of(cluster, node), salt),
         salt=salt,
@@ -148,7 +153,7 @@ def receive_disks(
     """Fill the disks of a new instance, and add it to the configuration, which ``added`` does.
 
     Programs are told where the disks are expected. When all has come it is recorded, and then it
-    is nowhere else any more: it stays, though it may not start.
+    is nowhere else any more: it stays, though it may not be renamed within, or not start.
     """
 
     def announce(offers: Sequence[Offer]) -> None:
@@ -169,3 +174,5 @@ def receive_disks(
     yield replace(expected, edit=added.edit)
     yield confirm_received(cluster, name, receiving.disks, carrier)
     yield let_go_of_received(cluster, name, receiving.disks, carrier)
+    if (renaming := receiving.renaming) is not None:
+        yield from rename_within(cluster, renaming, partial(full, renaming.order))

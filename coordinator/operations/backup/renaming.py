@@ -10,7 +10,12 @@ from common.noderpc.operating_systems import Script, ScriptOrder
 from coordinator.operations.backup.by_script import has_script
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step
-from coordinator.operations.steps.scripts import ScriptRun, put_script_away, run_script
+from coordinator.operations.steps.scripts import (
+    LostParameters,
+    ScriptRun,
+    put_script_away,
+    run_script,
+)
 
 
 async def plan_renaming(cluster: Cluster, run: ScriptRun, old_name: str) -> ScriptRun | None:
@@ -40,6 +45,8 @@ def rename_within(
 ) -> Iterator[Step]:
     """Run the script that renames what is on disks; what was brought there stays if it fails.
 
+    So it does if nobody knows any more what is confidential.
+
     Source: as Ganeti 3.0 does, since a guest whose own name was changed cannot be renamed.
     """
     subject, old_name = run.order.subject, run.order.old_name
@@ -51,10 +58,13 @@ def rename_within(
     async def do() -> None:
         try:
             await run_to_its_end()
-        except NodeFailure as error:
+        except (NodeFailure, LostParameters) as error:
+            lost = "what is confidential for the script is not known any more."
+            why = lost if isinstance(error, LostParameters) else error
             cluster.log(
-                f"{subject.name} may have the name {old_name} on its disks still: {error} "
-                "Rename it within the guest."
+                f"{subject.name} may have the name {old_name} on its disks still: {why} "
+                f"“gnt-instance rename {subject.name} {subject.name}” runs the script for that "
+                "while it is stopped; or rename it within the guest."
             )
 
     yield dataclasses.replace(script, do=do)

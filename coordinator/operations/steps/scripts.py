@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.errors import Conflict, NodeFailure
+from common.errors import Conflict, NodeFailure, NotFound
 from common.messages import Order, to_builtins
 from common.model.disk import Disk
 from common.model.instance import Instance
@@ -34,6 +34,12 @@ MOST_LINES = 300  # of its output in the job's log; its node keeps all
 
 Confidential = dict[str, Any] | str
 """Parameters as an operation was given them; ``LOST`` when nobody knows them any more."""
+
+
+class LostParameters(Conflict):
+    """Nobody knows any more what is confidential and was given."""
+
+    code = "conflict.lost-parameters"
 
 
 class ScriptRun(Order, kw_only=True):
@@ -104,7 +110,7 @@ def complete(
         given: confidential ones, that come last.
 
     Raises:
-        Conflict: what was given is lost.
+        LostParameters: what was given is.
     """
     subject = order.subject
     confidential = private_parameters(cluster.state, subject.os, subject.id)
@@ -121,9 +127,9 @@ def complete(
     )
 
 
-def lost_parameters() -> Conflict:
+def lost_parameters() -> LostParameters:
     """Return what is said where confidential parameters were, which nobody knows any more."""
-    return Conflict(
+    return LostParameters(
         "Confidential parameters of the operating system were never stored, and the coordinator "
         "that was told them has ended. Give the command again."
     )
@@ -134,16 +140,28 @@ def run_script(
 ) -> Step:
     """Run a script to its end, its disks attached; undone, it is ended.
 
-    ``full`` gives the order with what is confidential.
+    ``full`` gives the order with what is confidential. Who resumes a job may not know that any
+    more, and need not: only a script that is begun is told.
     """
     id, node = cluster.task_id("script"), run.node
+    systems = cluster.call(OperatingSystems, node)
+
+    async def begin() -> None:
+        try:
+            order = full()
+        except LostParameters as lost:
+            try:
+                await systems.look(run=id, offset=0)
+            except NotFound:
+                raise lost from None
+            return
+        await hold_disks(cluster, order.subject.disks, run.attach.do)
+        await systems.begin(run=id, order=order)
 
     async def do() -> None:
-        order = full()
-        await hold_disks(cluster, order.subject.disks, run.attach.do)
-        await cluster.call(OperatingSystems, node).begin(run=id, order=order)
+        await begin()
         await follow_script(cluster, node, id)
-        for disk in order.subject.disks if run.has_second_copy else ():
+        for disk in run.order.subject.disks if run.has_second_copy else ():
             await see_mirrored(cluster, node, disk)
 
     return act(title, do, undo=lambda: _end(cluster, run, id, run.attach.undo))

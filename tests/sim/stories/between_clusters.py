@@ -86,6 +86,10 @@ def receiving_by_script(_: SimulatedCluster) -> CreateInstance:
     return coming(by_script=True, os_type="debian+stable")
 
 
+def receiving_renamed(_: SimulatedCluster) -> CreateInstance:
+    return coming(by_script=True, os_type="debian+stable", source_instance_name="store")
+
+
 def coming(*, by_script: bool = False, **more: Any) -> CreateInstance:
     operation = read_operation({
         "OP_ID": "OP_INSTANCE_CREATE", "mode": "remote-import", "instance_name": "shop",
@@ -163,6 +167,14 @@ STORIES = {
         trusted,
         again=StartInstance(instance_name=SHOP),
         uncertain=frozenset({"copies alpha", "scripts alpha"}),
+        **ALONE,
+    ),
+    "receive what gets another name": Story(
+        receiving_renamed,
+        trusted,
+        again=StartInstance(instance_name=SHOP),
+        # Where it cannot be renamed within, it is as it came.
+        uncertain=frozenset({"copies alpha", "scripts alpha", "contents alpha"}),
         **ALONE,
     ),
     "share a secret with another cluster": Story(
