@@ -1,7 +1,8 @@
 """Every combination of answers in clusters of up to five nodes.
 
 The nodes besides ``me`` are interchangeable, so a case is what I say, what the other
-candidates say and what the other nodes say, the latter two as multisets.
+candidates say and what the other nodes say, the latter two as multisets. So are the two states of
+the same age: of two cases that differ only in which is which, the first is decided.
 """
 
 import enum
@@ -23,6 +24,7 @@ from coordinator.quorum.verdict import Refused, Verdict, Wait, Won
 
 UP_TO = 5
 ME, RIVAL = NodeName("me"), NodeName("rival")
+NAMES = (ME, *(NodeName(f"n{number}") for number in range(1, UP_TO)))
 
 
 def stamp(serial: int, digest: str = "") -> Stamp:
@@ -67,16 +69,35 @@ def alphabet(mode: Mode, *, candidate: bool) -> tuple[Says, ...]:
 
 
 ORDER = {says: place for place, says in enumerate(Says)}
+TWINS = {
+    Says.ME_NEW: Says.ME_TWISTED,
+    Says.ME_TWISTED: Says.ME_NEW,
+    Says.RIVAL_NEW: Says.RIVAL_TWISTED,
+    Says.RIVAL_TWISTED: Says.RIVAL_NEW,
+}
 
 
 class Case(NamedTuple):
     mine: Says
     candidates: tuple[Says, ...]  # of the others, in the order of Says
-    others: tuple[Says, ...]
+    others: tuple[Says, ...]  # without a state
 
     @property
     def all(self) -> tuple[Says, ...]:
         return (self.mine, *self.candidates, *self.others)
+
+    @property
+    def twin(self) -> "Case":
+        """Return the case with the two states of the same age exchanged."""
+        mine, *theirs = (TWINS.get(says, says) for says in (self.mine, *self.candidates))
+        return Case(mine, _in_order(*theirs), self.others)
+
+    @property
+    def first(self) -> "Case":
+        """Return of this and its twin the one that is decided for both."""
+        if TWINS.keys().isdisjoint((self.mine, *self.candidates)):
+            return self
+        return min(self, self.twin, key=lambda case: [ORDER[says] for says in case.all])
 
     def with_one_more_answer(self, mode: Mode) -> Iterator["Case"]:
         pending, *answers = alphabet(mode, candidate=True)
@@ -99,6 +120,10 @@ def _in_order(*group: Says) -> tuple[Says, ...]:
 
 
 def cases(nodes: int, mode: Mode) -> Iterator[Case]:
+    return (case for case in all_cases(nodes, mode) if case == case.first)
+
+
+def all_cases(nodes: int, mode: Mode) -> Iterator[Case]:
     stateful, stateless = (alphabet(mode, candidate=each) for each in (True, False))
     for candidates in range(nodes):
         theirs = combinations_with_replacement(stateful, candidates)
@@ -109,14 +134,17 @@ def cases(nodes: int, mode: Mode) -> Iterator[Case]:
 
 @cache
 def verdict_on(case: Case, mode: Mode, word: Word) -> Verdict:
-    names = [ME, *(NodeName(f"n{number}") for number in range(1, len(case.all)))]
-    candidates = frozenset(names[: 1 + len(case.candidates)])
-    said = dict(zip(names, case.all, strict=True))
+    said = case.all
     return decide(
-        Question(ME, frozenset(names), candidates, mode, word),
-        {name: says.ballot for name, says in said.items() if says.ballot},
-        silent={name for name, says in said.items() if says is Says.NOTHING},
+        question(len(said), 1 + len(case.candidates), mode, word),
+        {name: says.ballot for name, says in zip(NAMES, said, strict=False) if says.ballot},
+        silent=[name for name, says in zip(NAMES, said, strict=False) if says is Says.NOTHING],
     )
+
+
+@cache
+def question(nodes: int, candidates: int, mode: Mode, word: Word) -> Question:
+    return Question(ME, frozenset(NAMES[:nodes]), frozenset(NAMES[:candidates]), mode, word)
 
 
 def expected(case: Case, mode: Mode, word: Word) -> Stamp | None:
@@ -147,24 +175,44 @@ def expected(case: Case, mode: Mode, word: Word) -> Stamp | None:
 
 
 @pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize("word", Word)
 @pytest.mark.parametrize("nodes", range(1, UP_TO + 1))
-def test_every_case(nodes: int, mode: Mode, word: Word) -> None:
+def test_every_case(nodes: int, mode: Mode) -> None:
     for case in cases(nodes, mode):
-        verdict = verdict_on(case, mode, word)
-        if Says.NOTHING_YET not in case.all:
-            assert not isinstance(verdict, Wait), case
-            state = verdict.stamp if isinstance(verdict, Won) else None
-            assert state == expected(case, mode, word), case
-        else:
-            check_with_pending(case, mode, word, verdict)
-        if isinstance(verdict, Won) and word is Word.NONE:
-            assert not verdict.overridden, case
+        later = {each.first for each in case.with_one_more_answer(mode)}
+        for word in Word:
+            verdict = verdict_on(case, mode, word)
+            if Says.NOTHING_YET not in case.all:
+                assert not isinstance(verdict, Wait), case
+                state = verdict.stamp if isinstance(verdict, Won) else None
+                assert state == expected(case, mode, word), case
+            else:
+                check_with_pending(case, word, verdict, [verdict_on(c, mode, word) for c in later])
+            if isinstance(verdict, Won) and word is Word.NONE:
+                assert not verdict.overridden, case
 
 
-def check_with_pending(case: Case, mode: Mode, word: Word, verdict: Verdict) -> None:
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("word", Word)
+def test_which_of_two_states_is_which_does_not_matter(mode: Mode, word: Word) -> None:
+    """That is why twins are decided once."""
+    exchanged = {stamp(2): stamp(2, "twisted"), stamp(2, "twisted"): stamp(2)}
+    for nodes in range(1, 4):
+        for case in all_cases(nodes, mode):
+            verdict, twin = (verdict_on(each, mode, word) for each in (case, case.twin))
+            assert type(verdict) is type(twin), case
+            if isinstance(verdict, Won) and isinstance(twin, Won):
+                assert twin.stamp == exchanged.get(verdict.stamp, verdict.stamp), case
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_of_twins_one_is_decided(mode: Mode) -> None:
+    every = set(all_cases(3, mode))
+    assert {each for case in cases(3, mode) for each in (case, case.twin)} == every
+    assert len(set(cases(3, mode))) == len({frozenset({case, case.twin}) for case in every})
+
+
+def check_with_pending(case: Case, word: Word, verdict: Verdict, later: list[Verdict]) -> None:
     """A decision stands whatever comes later; waiting is worth it."""
-    later = [verdict_on(each, mode, word) for each in case.with_one_more_answer(mode)]
     match verdict:
         case Refused():
             assert all(isinstance(each, Refused) for each in later), case
