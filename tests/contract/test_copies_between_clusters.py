@@ -238,8 +238,6 @@ def test_who_comes_again_before_it_is_confirmed_hears_it_then(tell: Tell) -> Non
 
 
 def test_of_all_disks_of_an_instance_the_last_one_waits(tell: Tell) -> None:
-    """It waits as well where some have been confirmed, and are brought once more."""
-
     async def story(rig: Rig) -> None:
         beta = rig.copiers["beta"]
         path = f"{rig.disks['beta'].backing.where}-other"
