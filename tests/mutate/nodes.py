@@ -159,7 +159,7 @@ OF_NODES = (
     Fault(
         "not waited for the boot", "a node that was power-cycled is waited for",
         "coordinator/operations/node/powercycle.py",
-        'in ("", plan.boot_id):\n        now', 'in ():\n        now',
+        'in ("", plan.boot_id):\n        if', 'in ():\n        if',
         (WORK,),
     ),
     Fault(

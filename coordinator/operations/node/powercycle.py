@@ -72,10 +72,16 @@ async def _wait(cluster: Cluster, plan: PowercyclePlan) -> None:
     """Return when the node answers from another boot than before.
 
     Raises:
+        Conflict: it was removed from the cluster meanwhile, as waiting holds no locks.
         Unreachable: it has not for half an hour.
     """
     begun = told = cluster.steady()
     while await _boot_id(cluster, plan.node) in ("", plan.boot_id):
+        if plan.node.uuid not in cluster.config.nodes:
+            raise Conflict(
+                f"Node {plan.node} was removed meanwhile, so it is not waited for.",
+                node=plan.node.name,
+            )
         now = cluster.steady()
         if now - begun > BOOT_S:
             raise Unreachable(
