@@ -130,8 +130,8 @@ async def _fail_step(
 async def _fail_call(told: Told, index: int, mishap: Mishap, cluster: SimulatedCluster) -> bool:
     operation = told.story.made(cluster)
     fault = Once(is_call, index, mishap, cluster.restart_noded)
+    cluster.network.faults.append(fault)  # first: a job may call before whoever sent it knows
     number = await cluster.submit(operation)
-    cluster.network.faults.append(fault)
     job = await cluster.finished(number)
     cluster.network.faults.clear()
     assert fault.hit is not None, "the call was not made"

@@ -102,8 +102,9 @@ async def _undisturbed(story: Story) -> Told:
         before = await cluster.snapshot()
         operation = story.made(cluster)
         with changed_recipes(operation, lambda steps: _noted(steps, recipe)):
+            cluster.network.faults.append(calls)
             number = await cluster.submit(operation)
-            cluster.network.faults += [calls, crossings]
+            cluster.network.faults.append(crossings)
             job = await cluster.finished(number)
         cluster.network.faults.clear()
         assert job.status is Status.SUCCESS, job.ops[-1].failure
