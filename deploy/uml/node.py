@@ -117,7 +117,7 @@ class Node:
             "StrictHostKeyChecking=no",
             "UserKnownHostsFile=/dev/null",
             "LogLevel=ERROR",
-            "ConnectTimeout=5",
+            "ConnectTimeout=20",
             "ServerAliveInterval=10",
             "IdentitiesOnly=yes",
         )
