@@ -196,6 +196,21 @@ def test_a_detached_disk_keeps_its_node_and_goes_to_nobody_twice() -> None:
     tell(story)
 
 
+def test_a_disk_is_attached_once_however_often_it_is_named() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(modify(disk("add", size=32), hotplug=True))
+        await cluster.run(modify(disk("detach", 1), hotplug=True))
+        (detached,) = cluster.config.detached_disks()
+        attach = disk("attach", uuid=detached.uuid)
+        with pytest.raises(InvalidRequest, match="cannot be attached twice"):
+            await cluster.run(modify(attach, attach, hotplug=True))
+        assert (sizes(cluster), seen(cluster)) == ([64], {0: 64})
+        await cluster.run(modify(attach, hotplug=True))
+        assert (sizes(cluster), seen(cluster)) == ([64, 32], {0: 64, 1: 32})
+
+    tell(story)
+
+
 def test_a_node_with_a_detached_disk_stays() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(modify(disk("add", size=32), hotplug=True))

@@ -133,6 +133,8 @@ def changed_disks(
                 where = place_for(disks, change.disk, kind="disk", name=name)
                 found = find_attached(config, change.values)
                 _check_fits(config, instance, found)
+                if found in attached:
+                    raise InvalidRequest(f"The disk {found.uuid} cannot be attached twice.")
                 attached.append(found)
                 disks.insert(where, replace(found, template=None))
             case DiskAction.MODIFY:
