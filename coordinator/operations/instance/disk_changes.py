@@ -116,58 +116,93 @@ def changed_disks(
         NotFound: there is no such disk.
         Conflict: a disk is elsewhere than the instance, or of another template.
     """
-    config, kind, name = cluster.config, kind_of(instance.disk_template), instance.name
-    devices = devices or free_devices(cluster)
-    present = config.disks_of(instance) if present is None else present
-    disks, removed, attached, detached = list(present), list[int](), list[Disk](), list[Disk]()
-    numbers = {disk.uuid: number for number, disk in enumerate(present)}
+    kind, devices = kind_of(instance.disk_template), devices or free_devices(cluster)
+    homes = nodes or cluster.config.nodes_of(instance)
+    held = cluster.config.disks_of(instance) if present is None else present
+    series = _Series(cluster.config, instance, held)
     for change in changes:
         match change.action:
             case DiskAction.ADD:
-                where = place_for(disks, change.disk, kind="disk", name=name)
                 request = _requested(kind, change.values)
-                homes = nodes or config.nodes_of(instance)
-                made = new_disks(cluster, kind, instance.uuid, homes, [request], devices)
-                disks[where:where] = made
+                (made,) = new_disks(cluster, kind, instance.uuid, homes, [request], devices)
+                series.put(change.disk, made)
             case DiskAction.ATTACH:
-                where = place_for(disks, change.disk, kind="disk", name=name)
-                found = find_attached(config, change.values)
-                _check_fits(config, instance, found)
-                if found in attached:
-                    raise InvalidRequest(f"The disk {found.uuid} cannot be attached twice.")
-                attached.append(found)
-                disks.insert(where, replace(found, template=None))
+                series.attach(change)
             case DiskAction.MODIFY:
-                where = find_device(disks, change.disk, kind="disk", name=name)
-                if "size" in change.values:
-                    raise InvalidRequest(
-                        f"The size of disk {change.disk} is not changed here: “gnt-instance "
-                        f"grow-disk {name} {change.disk} AMOUNT” makes it larger."
-                    )
-                edit = from_builtins(
-                    as_one_disk(change.values), DiskEdit, what="what a disk is to be"
-                )
-                disks[where] = edit.applied_to(disks[where])
-            case DiskAction.REMOVE | DiskAction.DETACH as action:
-                where = find_device(disks, change.disk, kind="disk", name=name)
-                if change.values:
-                    raise InvalidRequest(f"Disk {change.disk} goes; nothing about it can be set.")
-                gone = disks.pop(where)
-                if gone.uuid not in numbers:
-                    raise InvalidRequest(f"Disk {change.disk} of {name} would come and go at once.")
-                if action is DiskAction.REMOVE:
-                    removed.append(numbers[gone.uuid])
-                else:
-                    detached.append(replace(gone, template=instance.disk_template))
-    known = {disk.uuid for disk in (*present, *attached)}
-    return _checked(instance, DiskChanges(
-        present=present,
-        disks=tuple(disks),
-        made=tuple(n for n, disk in enumerate(disks) if disk.uuid not in known),
-        removed=tuple(removed),
-        attached=tuple(attached),
-        detached=tuple(detached),
-    ))  # fmt: skip
+                series.modify(change)
+            case DiskAction.REMOVE:
+                series.remove(change)
+            case DiskAction.DETACH:
+                series.detach(change)
+    return _checked(instance, series.outcome())
+
+
+class _Series:
+    """The disks of an instance while one change after the other is made to them."""
+
+    def __init__(self, config: Config, instance: Instance, present: tuple[Disk, ...]) -> None:
+        self._config, self._instance, self._present = config, instance, present
+        self._disks = list(present)
+        self._removed = list[int]()
+        self._attached, self._detached = list[Disk](), list[Disk]()
+
+    def put(self, where: int | str, disk: Disk) -> None:
+        name = self._instance.name
+        self._disks.insert(place_for(self._disks, where, kind="disk", name=name), disk)
+
+    def attach(self, change: DiskChange) -> None:
+        found = find_attached(self._config, change.values)
+        _check_fits(self._config, self._instance, found)
+        if found in self._attached:
+            raise InvalidRequest(f"The disk {found.uuid} cannot be attached twice.")
+        self._attached.append(found)
+        self.put(change.disk, replace(found, template=None))
+
+    def modify(self, change: DiskChange) -> None:
+        where = self._find(change)
+        if "size" in change.values:
+            raise InvalidRequest(
+                f"The size of disk {change.disk} is not changed here: “gnt-instance "
+                f"grow-disk {self._instance.name} {change.disk} AMOUNT” makes it larger."
+            )
+        told = as_one_disk(change.values)
+        edit = from_builtins(told, DiskEdit, what="what a disk is to be")
+        self._disks[where] = edit.applied_to(self._disks[where])
+
+    def remove(self, change: DiskChange) -> None:
+        number, _ = self._take_out(change)
+        self._removed.append(number)
+
+    def detach(self, change: DiskChange) -> None:
+        _, gone = self._take_out(change)
+        self._detached.append(replace(gone, template=self._instance.disk_template))
+
+    def outcome(self) -> DiskChanges:
+        known = {disk.uuid for disk in (*self._present, *self._attached)}
+        return DiskChanges(
+            present=self._present,
+            disks=tuple(self._disks),
+            made=tuple(n for n, disk in enumerate(self._disks) if disk.uuid not in known),
+            removed=tuple(self._removed),
+            attached=tuple(self._attached),
+            detached=tuple(self._detached),
+        )
+
+    def _take_out(self, change: DiskChange) -> tuple[int, Disk]:
+        """Return what goes, with the number that it had before all changes."""
+        where = self._find(change)
+        if change.values:
+            raise InvalidRequest(f"Disk {change.disk} goes; nothing about it can be set.")
+        gone = self._disks.pop(where)
+        had = [disk.uuid for disk in self._present]
+        if gone.uuid not in had:
+            raise InvalidRequest(
+                f"Disk {change.disk} of {self._instance.name} would come and go at once."
+            )
+        return had.index(gone.uuid), gone
+
+    def _find(self, change: DiskChange) -> int:
+        return find_device(self._disks, change.disk, kind="disk", name=self._instance.name)
 
 
 def all_in_directory(
