@@ -67,7 +67,7 @@ DISKS = (
         "mirrored without its end", "as much is mirrored as a guest could use before",
         "coordinator/operations/instance/convert_in_place.py",
         "max(disk.size, report.size)", "disk.size",
-        ("tests/sim/test_copies.py",),
+        ("tests/sim/test_conversions.py",),
     ),
     Fault(
         "space given away twice", "the space for copies beside others is nobody else's",
