@@ -48,6 +48,12 @@ class DiskRequest(DiskWish, kw_only=True):
         except GntError as error:
             raise ValueError(error.message.rstrip(".")) from error
 
+    @classmethod
+    def like(cls, disk: Disk, wish: DiskWish) -> "DiskRequest":
+        """Ask for a disk of the same size, mode and name, which is where ``wish`` says."""
+        where = {name: getattr(wish, name) for name in DiskWish.__struct_fields__}
+        return cls(**where, size=disk.size, mode=disk.mode, name=disk.name)
+
 
 def in_directory(disk: DiskRequest, directory: str | None) -> DiskRequest:
     """Return a request for a disk whose file is in this directory, unless it says another one."""

@@ -7,8 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest
+from common.model.disk import DrbdBacking, Qcow2Backing
 from common.model.template import DiskTemplate
-from common.names import MiB
+from common.names import GroupName, InstanceName, MiB
+from coordinator.operations.group.modify import ModifyGroup
 from coordinator.operations.instance.activate_disks import ActivateDisks
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.modify import ModifyInstance
@@ -16,7 +18,7 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.state.rows import Put
-from tests.sim.settings import BETA, WEB1, web1_with_data_that_is_down
+from tests.sim.settings import BETA, WEB1, added, create, web1_with_data_that_is_down
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 
@@ -188,5 +190,47 @@ def test_as_much_is_mirrored_as_a_guest_could_use_before() -> None:
         await cluster.run(keep_as(DiskTemplate.DRBD, remote_node="beta"))
         (disk,) = cluster.config.disks_of(cluster.config.instance("web1"))
         assert disk.size == 64  # whole extents: there may be something at their end
+
+    tell(story)
+
+
+def test_disks_are_made_as_the_parameters_of_their_group_say() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        told = {"sharedfile": {"format": "qcow2"}}
+        await cluster.run(ModifyGroup(group_name=GroupName("default"), diskparams=told))
+        await cluster.run(keep_as(DiskTemplate.SHAREDFILE))
+        (disk,) = cluster.config.disks_of(cluster.config.instance("web1"))
+        assert isinstance(disk.backing, Qcow2Backing)
+        assert list(cluster.shared.contents.values()) == DATA
+
+    tell(story)
+
+
+@pytest.mark.parametrize("template", [DiskTemplate.FILE, DiskTemplate.PLAIN])
+def test_no_two_that_become_mirrored_at_once_are_given_the_same_numbers(
+    template: DiskTemplate,
+) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        both = (InstanceName("db1"), InstanceName("db2"))
+        for name in both:
+            await cluster.run(create(name, "gamma", template=template, start=False))
+        become = keep_as(DiskTemplate.DRBD, remote_node="beta")
+        jobs = [await cluster.submit(replace(become, instance_name=name)) for name in both]
+        for job in jobs:
+            outcome(await cluster.finished(job))
+        backings = [disk.backing for disk in cluster.config.disks.values()]
+        taken = [(b.port, *b.minors.values()) for b in backings if isinstance(b, DrbdBacking)]
+        assert sorted(taken) == [(11000, 0, 0), (11001, 1, 1)]
+
+    tell(story)
+
+
+@pytest.mark.parametrize("template", [DiskTemplate.SHAREDFILE, DiskTemplate.PLAIN])
+def test_nics_may_change_with_the_disks(template: DiskTemplate) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(keep_as(DiskTemplate.DRBD, remote_node="beta"))
+        await cluster.run(keep_as(template, nics=(added(-1),)))
+        web1 = cluster.config.instance("web1")
+        assert (web1.disk_template, len(cluster.config.nics_of(web1))) == (template, 2)
 
     tell(story)

@@ -20,6 +20,7 @@ from tests.sim.lan import LAN, asked, in_lan, nics_of, outside, play
 from tests.sim.settings import WEB1, added, changed, create, removed
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
+from tests.support.faults import Slow
 
 
 def test_a_nic_of_a_network_is_plugged_in_as_its_group_says_and_gets_a_free_address() -> None:
@@ -119,6 +120,24 @@ def test_changes_at_once_give_no_address_twice() -> None:
         same = [changed(index, {"ip": "198.51.100.9"}) for index in range(2)]
         with pytest.raises(Conflict, match=r"198\.51\.100\.9 is taken"):
             await cluster.run(ModifyInstance(instance_name=WEB1, nics=tuple(same)))
+
+    play(story)
+
+
+def test_instances_that_are_changed_at_the_same_time_get_different_addresses() -> None:
+    """Also while their nodes are asked whether they have an operating system."""
+
+    async def story(cluster: SimulatedCluster) -> None:
+        names = [InstanceName(f"web{n}") for n in range(1, 4)]
+        for name in names:
+            await cluster.run(create(name, "gamma", start=False))
+        cluster.network.faults.append(Slow(lambda trip: trip.call.service == "os", 5))
+        nic = added(-1, {"network": LAN, "ip": "pool"})
+        change = ModifyInstance(instance_name=WEB1, nics=(nic,), os_name="noop")
+        jobs = [await cluster.submit(replace(change, instance_name=name)) for name in names]
+        for number in jobs:
+            outcome(await cluster.finished(number))
+        assert len({nics_of(cluster, name)[1].ip for name in names}) == len(names)
 
     play(story)
 

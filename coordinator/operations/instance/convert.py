@@ -1,6 +1,7 @@
 """Giving an instance disks of another template, with what is on those that it has."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -10,23 +11,26 @@ from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.node import Node, NodeRef
 from common.model.template import DiskTemplate
-from common.names import DiskId
 from common.noderpc.copies import Rate
 from common.noderpc.instances import GuestSpec
-from coordinator.disks.kind import DiskKind, NewDisk
+from coordinator.disks.kind import DiskKind
 from coordinator.disks.kinds import check_enabled, kind_of
 from coordinator.disks.wish import DiskWish
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.convert_in_place import (
     InPlace,
+    as_large_as_found,
     clear_up,
     disks_in_place,
     make_ready,
     plan_in_place,
 )
+from coordinator.operations.instance.new_disk import new_disks
 from coordinator.operations.instance.second_copy import find_cast
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.placement.fit import check_still_fits
+from coordinator.operations.placement.growth import promise_of_space
 from coordinator.operations.placement.numbers import free_devices
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.specs import guest_spec, present_guest
@@ -61,81 +65,70 @@ class Conversion(Order, kw_only=True):
     filling: Filling | None = None
 
 
-async def plan_conversion(
-    cluster: Cluster,
-    instance: Instance,
-    template: DiskTemplate,
-    secondary: str | None,
-    wish: DiskWish,
-    *,
-    waits: bool,
-    rate: Rate,
-) -> tuple[Instance, Conversion]:
-    """Return the instance with disks of another template, and how they come to be.
+class Keeping(NamedTuple):
+    """How the disks of an instance are to be kept from now on.
 
-    ``rate`` is in MiB per second, for what is copied; 0: as fast as it goes.
+    Attributes:
+        template: in which way.
+        secondary: the node for second copies; None where there are none.
+        wish: what is asked of disks that are made.
+        waits: whether a second copy has to be up to date before it is done.
+        rate: at most of what is copied, in MiB per second; 0: as fast as it goes.
+    """
+
+    template: DiskTemplate
+    secondary: str | None
+    wish: DiskWish
+    waits: bool
+    rate: Rate
+
+
+async def plan_conversion(cluster: Cluster, instance: Instance, keeping: Keeping) -> Conversion:
+    """Return the disks that an instance gets for those that it has, and how they come to be.
 
     Raises:
         Conflict: it is not stopped, or has such disks already.
         InvalidRequest: such disks cannot be made of those that it has, or not at that rate.
         NoCapacity: there is no space for them.
     """
-    config, now = cluster.config, cluster.now()
-    old, new = kind_of(instance.disk_template), kind_of(template)
-    _check_makes_sense(config, instance, old, new)
-    new.check_wish(wish)
+    config, new = cluster.config, kind_of(keeping.template)
+    _check_makes_sense(config, instance, new)
+    new.check_wish(keeping.wish)
     check_settled(cluster, instance)
-    nodes = _nodes(config, instance, new, secondary)
+    nodes = _nodes(config, instance, new, keeping.secondary)
     check_online(nodes[0])
     for node in nodes[1:]:
         check_takes_instances(node)
     warn_of_groups(cluster, instance.name, nodes)
-    refs = tuple(node.ref for node in nodes)
-    holders, devices = new.holders([node.uuid for node in nodes]), free_devices(cluster)
-    before = config.disks_of(instance)
+    before, devices = config.disks_of(instance), free_devices(cluster)
     check_no_snapshots(instance, before, "converted")
-    stays = await disks_in_place(cluster, instance, new, nodes, devices, waits=waits)
-    after = stays or tuple(
-        Disk(
-            uuid=(uuid := DiskId(cluster.new_uuid())),
-            ctime=now,
-            mtime=now,
-            name=disk.name,
-            size=disk.size,
-            mode=disk.mode,
-            backing=new.new_backing(
-                config.cluster, NewDisk(instance.uuid, uuid, holders, devices, wish)
-            ),
-            nodes=holders,
+    stay = disks_in_place(config, instance, new, nodes, devices, waits=keeping.waits)
+    after = stay
+    if not stay:
+        alike = [DiskRequest.like(disk, keeping.wish) for disk in before]
+        after = new_disks(cluster, new, instance.uuid, [n.uuid for n in nodes], alike, devices)
+    planned = PlannedInstance(with_disks(instance, keeping.template, after), after)
+    # Nobody else is given the numbers of its devices while nodes are asked.
+    cluster.promise(promise_of_space(planned))
+    if stay:
+        planned = planned._replace(disks=await as_large_as_found(cluster, instance, stay))
+    await check_still_fits(cluster, planned, nodes, built_in=False)
+    conversion = Conversion(before=before, after=planned.disks)
+    if not stay:
+        filling = await _plan_filling(cluster, planned, nodes, keeping.rate)
+        return replace(conversion, filling=filling)
+    in_place = plan_in_place(cluster, instance, planned, waits=keeping.waits)
+    if keeping.rate and in_place.adds:
+        raise InvalidRequest(
+            f"The second copy of {instance.name} is made by DRBD, which --rate-limit does not "
+            "reach: limit it by the disk parameter resync-rate, with “gnt-group modify -D”."
         )
-        for disk in before
-    )
-    converted = replace(instance, disk_template=template, disks=tuple(disk.uuid for disk in after))
-    await check_still_fits(cluster, PlannedInstance(converted, after), nodes, built_in=False)
-    if stays:
-        in_place = plan_in_place(cluster, instance, converted, after, waits=waits)
-        if rate and in_place.adds:
-            raise InvalidRequest(
-                f"The second copy of {instance.name} is made by DRBD, which --rate-limit does not "
-                "reach: limit it by the disk parameter resync-rate, with “gnt-group modify -D”."
-            )
-        return converted, Conversion(before=before, after=after, in_place=in_place)
-    guest = guest_spec(config, converted, after, config.nics_of(instance))
-    present = present_guest(config, instance)
-    read_on = (await find_cast(cluster, instance, nodes[0], present)).nodes
-    copies = tuple(
-        DiskCopy(
-            index=index,
-            source=side_of(old, read_on, there),
-            target=side_of(new, refs, here),
-            rate=rate,
-        )
-        for index, (there, here) in enumerate(zip(present.disks, guest.disks, strict=True))
-    )
-    filling = Filling(
-        homes_before=homes(config, instance, nodes[0].ref), homes=refs, guest=guest, copies=copies
-    )
-    return converted, Conversion(before=before, after=after, filling=filling)
+    return replace(conversion, in_place=in_place)
+
+
+def with_disks(instance: Instance, template: DiskTemplate, disks: Sequence[Disk]) -> Instance:
+    """Return an instance with disks that are kept in another way."""
+    return replace(instance, disk_template=template, disks=tuple(disk.uuid for disk in disks))
 
 
 def read_provider(given: Mapping[str, str]) -> DiskWish:
@@ -167,7 +160,32 @@ def delete_old(cluster: Cluster, conversion: Conversion) -> Iterator[Step]:
                 yield delete_left_disk(cluster, copy.index, copy.source.disk, node)
 
 
-def _check_makes_sense(config: Config, instance: Instance, old: DiskKind, new: DiskKind) -> None:
+async def _plan_filling(
+    cluster: Cluster, planned: PlannedInstance, nodes: Sequence[Node], rate: Rate
+) -> Filling:
+    """Return how what is on the disks of an instance comes to the new ones that are planned."""
+    config, after = cluster.config, planned.instance
+    before = config.instances[after.uuid]
+    old, new = kind_of(before.disk_template), kind_of(after.disk_template)
+    refs = tuple(node.ref for node in nodes)
+    guest = guest_spec(config, after, planned.disks, config.nics_of(before))
+    present = present_guest(config, before)
+    read_on = (await find_cast(cluster, before, nodes[0], present)).nodes
+    copies = tuple(
+        DiskCopy(
+            index=index,
+            source=side_of(old, read_on, there),
+            target=side_of(new, refs, here),
+            rate=rate,
+        )
+        for index, (there, here) in enumerate(zip(present.disks, guest.disks, strict=True))
+    )
+    homes_before = homes(config, before, nodes[0].ref)
+    return Filling(homes_before=homes_before, homes=refs, guest=guest, copies=copies)
+
+
+def _check_makes_sense(config: Config, instance: Instance, new: DiskKind) -> None:
+    old = kind_of(instance.disk_template)
     check_enabled(config.cluster, new.template)
     if new.template is old.template:
         raise Conflict(f"Instance {instance.name} has {new.template} disks already.")

@@ -20,11 +20,13 @@ from coordinator.disks.kinds import kind_of
 from coordinator.disks.mirrors import in_words
 from coordinator.disks.parameters import disk_parameters, group_of
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.specs import guest_spec, present_guest
 from coordinator.operations.step import Step, act
 from coordinator.operations.steps.disks import create_disk, delete_left_disk, hold
 from coordinator.operations.steps.finishing import until_finished
 from coordinator.operations.steps.syncing import connected, wait_for_sync
+from coordinator.state.config import Config
 
 
 class InPlace(Order, kw_only=True):
@@ -47,54 +49,67 @@ class InPlace(Order, kw_only=True):
     waits: bool
 
 
-async def disks_in_place(
-    cluster: Cluster,
+def disks_in_place(
+    config: Config,
     instance: Instance,
     new: DiskKind,
     nodes: Sequence[Node],
     devices: Devices,
     *,
     waits: bool,
-) -> tuple[Disk, ...] | None:
+) -> tuple[Disk, ...]:
     """Return an instance's disks in another way of keeping them, around the data that is there.
 
-    None if that cannot be: they are copied then. As much is mirrored as a guest could use until
-    now, which may be a little more than was asked for.
+    None of them if that cannot be: they are copied then.
 
     Raises:
         Conflict: the copies on the primary node are known to be behind.
-        NodeFailure: a disk is not there.
     """
-    config, holders = cluster.config, new.holders([node.uuid for node in nodes])
-    disks = config.disks_of(instance)
+    holders, disks = new.holders([node.uuid for node in nodes]), config.disks_of(instance)
     parameters = disk_parameters(config, group_of(config, instance.primary_node), new.template)
-    backings = []
-    for disk in disks:
-        wish = NewDisk(instance.uuid, disk.uuid, holders, devices, parameters=parameters)
-        backings.append(new.around(config.cluster, disk.backing, wish))
-    if not disks or None in backings:
-        return None
-    _check_good(disks, nodes[0], instance)
-    present = present_guest(config, instance).disks
-    found = await cluster.call(Disks, nodes[0]).find(disks=present)
     behind: tuple[NodeId, ...] = () if waits else holders[1:]
     made = []
-    for index, (disk, backing, report) in enumerate(zip(disks, backings, found, strict=True)):
+    for disk in disks:
+        wish = NewDisk(instance.uuid, disk.uuid, holders, devices, parameters=parameters)
+        backing = new.around(config.cluster, disk.backing, wish)
+        if backing is None:
+            return ()
+        made.append(replace(disk, backing=backing, nodes=holders, behind=behind))
+    _check_good(disks, nodes[0], instance)
+    return tuple(made)
+
+
+async def as_large_as_found(
+    cluster: Cluster, instance: Instance, disks: Sequence[Disk]
+) -> tuple[Disk, ...]:
+    """Return ``disks_in_place`` with all of the data that there is of them.
+
+    As much is mirrored as a guest could use until now, which may be a little more than was asked
+    for.
+
+    Raises:
+        NodeFailure: a disk is not there.
+    """
+    home = cluster.config.nodes[instance.primary_node]
+    present = present_guest(cluster.config, instance).disks
+    found = await cluster.call(Disks, home).find(disks=present)
+    made = []
+    for index, (disk, report) in enumerate(zip(disks, found, strict=True)):
         if report is None:
-            raise NodeFailure(f"Disk {index} of {instance.name} is missing on {nodes[0].name}.")
-        assert backing is not None
-        size = max(disk.size, report.size) if new.traits.is_mirrored else disk.size
-        made.append(replace(disk, size=size, backing=backing, nodes=holders, behind=behind))
+            raise NodeFailure(f"Disk {index} of {instance.name} is missing on {home.name}.")
+        is_mirrored = isinstance(disk.backing, DrbdBacking)
+        made.append(replace(disk, size=max(disk.size, report.size)) if is_mirrored else disk)
     return tuple(made)
 
 
 def plan_in_place(
-    cluster: Cluster, before: Instance, after: Instance, disks: Sequence[Disk], *, waits: bool
+    cluster: Cluster, before: Instance, planned: PlannedInstance, *, waits: bool
 ) -> InPlace:
     """Return what ``disks_in_place`` come to be by."""
-    config, adds = cluster.config, after.disk_template.traits.is_mirrored
-    guest = guest_spec(config, after, disks, config.nics_of(before))
-    pair = disks[0].nodes if adds else config.nodes_of(before)
+    config, after = cluster.config, planned.instance
+    adds = after.disk_template.traits.is_mirrored
+    guest = guest_spec(config, after, planned.disks, config.nics_of(before))
+    pair = planned.disks[0].nodes if adds else config.nodes_of(before)
     home, other = (config.nodes[uuid] for uuid in pair)
     return InPlace(
         mirrored=guest if adds else present_guest(config, before),

@@ -1,13 +1,11 @@
 """What an operator says of an instance that is to change, and what the instance is then."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
 from common.model.instance import AdminState, Instance
-from common.model.nic import Nic
 from common.model.node import Node
 from common.model.os_name import read_os_name
 from common.model.parameters import edited
@@ -194,8 +192,8 @@ class InstanceChange(Operation[None, Modification], kw_only=True):
         name = self.instance_name
         return f"Delete disk {which} of {name}, with all the data on it?" if gone else ""
 
-    def changed(self, present: Instance, nics: Sequence[Nic]) -> Instance:
-        """Return the instance as it will be, but for its disks."""
+    def changed(self, present: Instance) -> Instance:
+        """Return the instance as it will be, but for its devices."""
         state = present.admin_state
         if self.offline:
             state = AdminState.OFFLINE
@@ -208,7 +206,6 @@ class InstanceChange(Operation[None, Modification], kw_only=True):
             hvparams=edited(present.hvparams, self.hvparams),
             osparams=edited(present.osparams, self.osparams),
             os=present.os if self.os_name is None else self.os_name,
-            nics=tuple(nic.uuid for nic in nics),
         )
 
     def check_words(self, after: Instance) -> None:

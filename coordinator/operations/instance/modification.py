@@ -41,6 +41,11 @@ class Modification(Order, kw_only=True):
     now: float
 
     @property
+    def differs(self) -> bool:
+        """Tell whether the instance's own record or a nic is going to be another one."""
+        return bool(differing(self.before, self.after)) or self.nics_after != self.nics_before
+
+    @property
     def promises(self) -> tuple[Promise, ...]:
         """Return what the instance takes that it has not taken before."""
         if self.reserved:

@@ -15,7 +15,13 @@ from coordinator.operations.addresses import check_apart, check_connected
 from coordinator.operations.base import operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.at_once import AtOnce
-from coordinator.operations.instance.convert import Conversion, plan_conversion, read_provider
+from coordinator.operations.instance.convert import (
+    Conversion,
+    Keeping,
+    plan_conversion,
+    read_provider,
+    with_disks,
+)
 from coordinator.operations.instance.disk_changes import DiskChanges, changed_disks
 from coordinator.operations.instance.disk_steps import plan_disks
 from coordinator.operations.instance.display_port import with_port
@@ -30,7 +36,6 @@ from coordinator.operations.placement.fit import check_policy
 from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.step import Step, record
-from coordinator.operations.steps.changes import differing
 from coordinator.operations.steps.checks import find_guest, may_run
 from coordinator.operations.steps.definitions import check_is_parameter, check_is_there
 from coordinator.operations.steps.scripts import check_not_blacklisted
@@ -46,69 +51,38 @@ class ModifyInstance(InstanceChange, kw_only=True):
     """
 
     async def prepare(self, cluster: Cluster, _: None) -> Modification:
-        config = cluster.config
-        before = config.instance(self.instance_name)
-        node = config.nodes[before.primary_node]
-        nics_before = config.nics_of(before)
-        nics = changed_nics(cluster, before.name, nics_before, self.nics)
-        after, conversion = with_port(cluster, self.changed(before, nics)), None
+        before = cluster.config.instance(self.instance_name)
+        node, nics_before = (
+            cluster.config.nodes[before.primary_node],
+            cluster.config.nics_of(before),
+        )
+        after = self.changed(before)
         self.check_words(after)
         await self._check_os_is_there(cluster, node)
         await self._check_os_parameters(cluster, node, after)
+        conversion = None if before.forthcoming else await self._conversion(cluster, before)
+        if conversion and self.disk_template:
+            after = with_disks(after, self.disk_template, conversion.after)
+        # What is given out from here on is promised before a node is asked: nobody else gets it.
+        nics = changed_nics(cluster, before.name, nics_before, self.nics)
+        after = with_port(cluster, replace(after, nics=tuple(nic.uuid for nic in nics)))
         if before.forthcoming:
             return await self._of_reserved(cluster, before, after, nics)
-        if self.expires is not None:
-            reservation_of(before)
-        if self.disk_template:
-            after, conversion = await self._converted(cluster, after)
-        else:
-            self.check_converts_nothing()
         changes = changed_disks(cluster, after, self.disk_changes) if self.disks else None
         if changes:
-            after = replace(after, disks=tuple(disk.uuid for disk in changes.disks))
-        same = not differing(before, after) and nics == nics_before and not _differ(changes)
-        if same and not self.osparams_private and self.runtime_mem is None:
-            raise InvalidRequest(f"Nothing to change on instance {before.name}.")
-        disks = conversion.after if conversion else config.disks_of(before)
-        planned = PlannedInstance(after, changes.disks if changes else disks)
-        self._check_fits(config, planned, nics, node)
-        # Nobody else gets their devices' numbers and addresses, or their space.
-        promised = list(self._addresses(before, after, nics))
-        if conversion or (changes and changes.made):
-            promised.append(promise_of_space(planned))
-        if promised:
-            cluster.promise(*promised)
-        found = None if node.offline else await find_guest(cluster, before, node)
-        runs = may_run(found)
-        self.check_stopped(before, node, runs=runs)
-        amount = self.runtime_mem
-        plan, at_once = None, AtOnce.of(must=self.hotplug, may=self.hotplug_if_possible)
-        told = plan_nics(cluster, before, nics_before, nics, found, at_once) if self.nics else None
-        if changes:
-            plan = plan_disks(cluster, before, after, changes, found, at_once)
-            if changes.made:
-                homes = [config.nodes[at.uuid] for at in plan.homes]
-                await take_space(cluster, promise_of_space(planned), homes, for_new=True)
-                cluster.promise(*promised)
-        modification = Modification(
+            after = with_disks(after, after.disk_template, changes.disks)
+        decided = Modification(
             before=before,
             after=after,
             conversion=conversion,
-            disks=plan,
-            nics=told,
-            memory=plan_memory(cluster, after, found, amount) if amount is not None else None,
             nics_before=nics_before,
             nics_after=nics,
             is_confidential=bool(self.osparams_private),
             now=cluster.now(),
         )
-        if runs and modification.waits_for_start:
-            cluster.log(
-                f"{before.name} runs, and goes on as it is: the change takes effect when it is "
-                f"stopped and started, or by “gnt-instance reboot {before.name}”. A reboot from "
-                "within the guest is not enough."
-            )
-        return modification
+        self._check_differs(decided, changes)
+        self._take(cluster, decided, changes)
+        return await self._with_guest(cluster, decided, changes)
 
     def promises(self, plan: Modification) -> Iterable[Promise]:
         return plan.promises
@@ -164,26 +138,73 @@ class ModifyInstance(InstanceChange, kw_only=True):
         self._check_fits(cluster.config, planned, nics, home)
         return modification
 
-    def _addresses(
-        self, before: Instance, after: Instance, nics: tuple[Nic, ...]
-    ) -> Iterator[Promise]:
-        port = after.network_port
-        if self.nics or port != before.network_port:
-            yield Promise(after.uuid, after.primary_node, nics=nics, port=port)
+    def _check_differs(self, decided: Modification, changes: DiskChanges | None) -> None:
+        if decided.differs or (changes and changes.before != changes.after):
+            return
+        if not self.osparams_private and self.runtime_mem is None:
+            raise InvalidRequest(f"Nothing to change on instance {decided.before.name}.")
 
-    async def _converted(self, cluster: Cluster, instance: Instance) -> tuple[Instance, Conversion]:
-        assert self.disk_template
+    def _take(self, cluster: Cluster, decided: Modification, changes: DiskChanges | None) -> None:
+        """Check what the instance will be, and have others count with what it takes then."""
+        config, before, after = cluster.config, decided.before, decided.after
+        disks = decided.conversion.after if decided.conversion else config.disks_of(before)
+        planned = PlannedInstance(after, changes.disks if changes else disks)
+        self._check_fits(config, planned, decided.nics_after, config.nodes[after.primary_node])
+        promised = list(decided.promises)
+        if changes and changes.made:
+            promised.append(promise_of_space(planned))
+        cluster.promise(*promised)
+
+    async def _with_guest(
+        self, cluster: Cluster, decided: Modification, changes: DiskChanges | None
+    ) -> Modification:
+        """Plan what its guest is told, and see that its nodes have room for new disks."""
+        config, before, after = cluster.config, decided.before, decided.after
+        node = config.nodes[before.primary_node]
+        found = None if node.offline else await find_guest(cluster, before, node)
+        runs, memory = may_run(found), self.runtime_mem
+        self.check_stopped(before, node, runs=runs)
+        at_once = AtOnce.of(must=self.hotplug, may=self.hotplug_if_possible)
+        plan = decided
+        if self.nics:
+            told = plan_nics(cluster, before, plan.nics_before, plan.nics_after, found, at_once)
+            plan = replace(plan, nics=told)
+        if changes:
+            disks = plan_disks(cluster, before, after, changes, found, at_once)
+            plan = replace(plan, disks=disks)
+            if changes.made:
+                homes = [config.nodes[at.uuid] for at in disks.homes]
+                space = promise_of_space(PlannedInstance(after, changes.disks))
+                await take_space(cluster, space, homes, for_new=True)
+                cluster.promise(*plan.promises)
+        if memory is not None:
+            plan = replace(plan, memory=plan_memory(cluster, after, found, memory))
+        if runs and plan.waits_for_start:
+            cluster.log(
+                f"{before.name} runs, and goes on as it is: the change takes effect when it is "
+                f"stopped and started, or by “gnt-instance reboot {before.name}”. A reboot from "
+                "within the guest is not enough."
+            )
+        return plan
+
+    async def _conversion(self, cluster: Cluster, instance: Instance) -> Conversion | None:
+        """Return how its disks become others; None if they are kept as they are."""
+        if self.expires is not None:
+            reservation_of(instance)
+        if not self.disk_template:
+            self.check_converts_nothing()
+            return None
         if self.disks:
             raise InvalidRequest("Change the disks, or how they are kept, one after the other.")
-        return await plan_conversion(
-            cluster,
-            instance,
-            self.disk_template,
-            self.remote_node,
-            replace(read_provider(self.ext_params), directory=self.file_storage_dir or ""),
+        wish = replace(read_provider(self.ext_params), directory=self.file_storage_dir or "")
+        keeping = Keeping(
+            template=self.disk_template,
+            secondary=self.remote_node,
+            wish=wish,
             waits=self.wait_for_sync,
             rate=self.rate_limit,
         )
+        return await plan_conversion(cluster, instance, keeping)
 
     async def _check_os_is_there(self, cluster: Cluster, node: Node) -> None:
         if not self.os_name:
@@ -218,7 +239,3 @@ class ModifyInstance(InstanceChange, kw_only=True):
             check_apart(config, node.group, new_or_changed)
         if (self.beparams or self.disks) and not self.ignore_ipolicy:
             check_policy(changed, planned, node)
-
-
-def _differ(changes: DiskChanges | None) -> bool:
-    return changes is not None and changes.before != changes.after

@@ -16,6 +16,7 @@ from common.model.template import DiskTemplate
 from common.names import MiB, NodeId
 from coordinator.disks.kind import DiskKind
 from coordinator.disks.kinds import check_enabled, kind_of
+from coordinator.disks.wish import DiskWish
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.disk_changes import DiskAction, DiskChange, changed_disks
@@ -74,7 +75,7 @@ async def plan_reserved_disks(
     if template:
         after = _kept_as(config.cluster, after, template, has_disks=bool(present))
         nodes = _nodes(config, nodes, kind_of(template), second)
-        again = [DiskRequest(size=disk.size, mode=disk.mode, name=disk.name) for disk in present]
+        again = [DiskRequest.like(disk, DiskWish()) for disk in present]
         disks = new_disks(cluster, kind_of(template), after.uuid, nodes, again, devices)
     elif second:
         raise InvalidRequest(
