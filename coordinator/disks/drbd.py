@@ -19,6 +19,7 @@ from coordinator.disks.devices import Devices
 from coordinator.disks.holding import Handover, alone, none, optional, shared, sole, standby
 from coordinator.disks.kind import DiskKind, NewDisk
 from coordinator.disks.volume_groups import group_for, pool_in, volume_kept_in
+from coordinator.disks.wish import DiskWish
 from coordinator.state.config import Config
 
 
@@ -48,6 +49,10 @@ class DrbdKind(DiskKind):
             minors={node: new.devices.minor(node) for node in new.nodes},
             secret=new.devices.new_secret(),
         )
+
+    def wish_of(self, cluster: Cluster, backing: Backing) -> DiskWish:  # noqa: ARG002
+        assert isinstance(backing, DrbdBacking)
+        return DiskWish(vg=backing.data.group, metavg=backing.meta.group)
 
     def around(self, cluster: Cluster, present: Backing, new: NewDisk) -> Backing | None:
         if not isinstance(present, LvmBacking):

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
-from common.model.disk import ExtBacking
+from common.model.disk import Backing, ExtBacking
 from common.model.template import DiskTemplate
 from common.names import DiskId, MiB
 from common.noderpc.disks import DiskSpec
@@ -44,6 +44,10 @@ class ExtKind(DiskKind):
             name=f"{new.disk}.ext",
             parameters=dict(new.wish.provider_parameters),
         )
+
+    def wish_of(self, cluster: Cluster, backing: Backing) -> DiskWish:  # noqa: ARG002
+        assert isinstance(backing, ExtBacking)
+        return DiskWish(provider=backing.provider, provider_parameters=backing.parameters)
 
     def kept_in(self, disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec:  # noqa: ARG002
         """Keep it in a volume of the same provider, as Ganeti's exports do."""

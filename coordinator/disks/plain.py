@@ -11,6 +11,7 @@ from common.noderpc.disks import DiskSpec
 from common.noderpc.snapshots import SnapshotSpec
 from coordinator.disks.kind import DiskKind, NewDisk
 from coordinator.disks.volume_groups import group_for, pool_in, volume_kept_in
+from coordinator.disks.wish import DiskWish
 from coordinator.state.config import Config
 
 
@@ -36,6 +37,10 @@ class PlainKind(DiskKind):
             name=f"{new.disk}.disk",
             thin_pool=_thin_pool(cluster, new.parameters),
         )
+
+    def wish_of(self, cluster: Cluster, backing: Backing) -> DiskWish:  # noqa: ARG002
+        assert isinstance(backing, LvmBacking)
+        return DiskWish(vg=backing.group)
 
     def kept_in(self, disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec:
         return volume_kept_in(disk, uuid, room)

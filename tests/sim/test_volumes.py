@@ -11,11 +11,12 @@ from common.errors import Conflict, InvalidRequest, NoCapacity
 from common.model.disk import LvmBacking
 from common.model.job import Status
 from common.model.template import DiskTemplate
-from common.names import MiB, NodeName
+from common.names import InstanceName, MiB, NodeName
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
+from coordinator.operations.instance.recreate_disks import RecreateDisks
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.query_volumes import QueryVolumes
@@ -121,6 +122,22 @@ def test_the_cluster_takes_a_group_that_all_nodes_have() -> None:
         await cluster.run(create("web2", "gamma", template=PLAIN))
         assert len(cluster.machines["gamma"].volumes.groups["fast"].volumes) == 1
         assert len(volumes(cluster)) == 1
+
+    tell(story)
+
+
+def test_a_disk_that_is_made_anew_elsewhere_is_in_its_group_there() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        for machine in cluster.machines.values():
+            machine.volumes.groups["fast"] = FakeGroup()
+        disks = (DiskRequest(size="64M", vg="fast"),)
+        await cluster.run(
+            replace(create("web2", "gamma", template=PLAIN, start=False), disks=disks)
+        )
+        cluster.machines["gamma"].volumes.groups["fast"].volumes.clear()
+        anew = RecreateDisks(instance_name=InstanceName("web2"), nodes=("beta",))
+        await cluster.run(anew)
+        assert len(cluster.machines["beta"].volumes.groups["fast"].volumes) == 1
 
     tell(story)
 

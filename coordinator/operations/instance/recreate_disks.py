@@ -16,6 +16,7 @@ from common.noderpc.instances import GuestSpec
 from coordinator.disks.kind import NewDisk
 from coordinator.disks.kinds import kind_of
 from coordinator.disks.mirrors import mirrored
+from coordinator.disks.parameters import disk_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -201,27 +202,18 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
             )
         if kind.traits.is_adopted:
             raise InvalidRequest(f"Disks of the template {kind.template} are not made by Gantry.")
-        holders = kind.holders([node.uuid for node in nodes])
-        devices, config = free_devices(cluster), cluster.config
-        made = tuple(
-            replace(
-                disk,
-                nodes=holders,
-                behind=(),
-                backing=kind.new_backing(
-                    config.cluster,
-                    NewDisk(
-                        instance.uuid,
-                        disk.uuid,
-                        holders,
-                        devices,
-                        kind.wish_of(config.cluster, disk.backing),
-                    ),
-                ),
-            )
-            for disk in disks
-        )
-        moved = replace(instance, primary_node=nodes[0].uuid, maybe_on=(), disks_active=False)
+        config, home = cluster.config, nodes[0]
+        holders, devices = kind.holders([node.uuid for node in nodes]), free_devices(cluster)
+        parameters = disk_parameters(config, config.groups[home.group], kind.template)
+
+        def anew(disk: Disk) -> Disk:
+            wish = kind.wish_of(config.cluster, disk.backing)
+            new = NewDisk(instance.uuid, disk.uuid, holders, devices, wish, parameters)
+            backing = kind.new_backing(config.cluster, new)
+            return replace(disk, nodes=holders, behind=(), backing=backing)
+
+        made = tuple(map(anew, disks))
+        moved = replace(instance, primary_node=home.uuid, maybe_on=(), disks_active=False)
         return moved, made
 
     def _missing(

@@ -102,6 +102,22 @@ def test_wishes_that_mean_nothing_to_a_kind_are_refused(kind: DiskKind) -> None:
         kind.check_wish(DiskWish())
 
 
+@pytest.mark.parametrize(
+    ("template", "wish"),
+    [
+        (DiskTemplate.PLAIN, DiskWish(vg="fast")),
+        (DiskTemplate.DRBD, DiskWish(vg="fast", metavg="faster")),
+        (DiskTemplate.EXT, DiskWish(provider="shelf", provider_parameters={"row": "2"})),
+    ],
+)
+def test_what_was_wished_of_a_disk_is_wished_again_elsewhere(
+    template: DiskTemplate, wish: DiskWish
+) -> None:
+    kind = kind_of(template)
+    backing = kind.new_backing(ALL_SET_UP, NEW._replace(wish=wish))
+    assert kind.wish_of(ALL_SET_UP, backing) == wish
+
+
 def test_an_image_of_ceph_is_in_the_pool_that_its_group_or_else_the_cluster_names() -> None:
     rbd = kind_of(DiskTemplate.RBD)
     cluster = replace(CLUSTER, diskparams={"rbd": {"pool": "fast", "user-id": "gantry"}})
