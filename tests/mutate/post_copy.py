@@ -29,7 +29,7 @@ BY_POST_COPY = (
     Fault(
         "half in the way of a failover", "half of what has died keeps nobody from starting it",
         "coordinator/operations/instance/failover.py",
-        "half_there = found is not None and bool(found.rest)", "half_there = False",
+        "return found is not None and bool(found.rest)", "return False",
         (HALVES,),
     ),
     Fault(

@@ -7,7 +7,7 @@ from common.errors import Conflict, Unreachable
 from common.messages import Order
 from common.model.instance import AdminState, Instance
 from common.model.node import Node
-from common.noderpc.instances import Instances
+from common.noderpc.instances import GuestSpec, Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
@@ -22,16 +22,13 @@ from coordinator.operations.fields import (
     ShutdownTimeout,
     TargetNodeOption,
 )
-from coordinator.operations.instance.anywhere import (
-    find_base,
-    plan_pairing,
-)
+from coordinator.operations.instance.anywhere import find_base, plan_pairing
 from coordinator.operations.instance.cleanup import plan_cleanup, settle
 from coordinator.operations.instance.failing_over import FailoverPlan, fail_over
 from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.reserved_moves import ReservedMove, move_reserved, plan_primary
-from coordinator.operations.instance.second_copy import check_target_good, find_cast, only
+from coordinator.operations.instance.second_copy import Cast, check_target_good, find_cast, only
 from coordinator.operations.instance.transfer import MigratePlan
 from coordinator.operations.instance.whereabouts import check_settled, others
 from coordinator.operations.locking import wanted
@@ -40,11 +37,7 @@ from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step
-from coordinator.operations.steps.checks import (
-    check_not_elsewhere,
-    find_guest,
-    may_run,
-)
+from coordinator.operations.steps.checks import check_not_elsewhere, find_guest, may_run
 from coordinator.operations.steps.disks import homes
 from coordinator.state.config import Config
 
@@ -118,18 +111,8 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
         guest = present_guest(config, instance, target.uuid)
         if not source.offline:
             check_settled(cluster, instance)
-        alive, half_there = not source.offline and await _may_run(cluster, instance, source), False
-        if not alive:
-            # What a migration to the target left there is cleared away below.
-            await check_not_elsewhere(cluster, instance, source, target)
-            found = await find_guest(cluster, instance, target)
-            if found is not None and found.state.may_run:
-                raise Conflict(
-                    f"Instance {instance.name} is on {target.name} already ({found.state}); "
-                    f"“gnt-instance migrate --cleanup {instance.name}” records that.",
-                    node=target.name,
-                )
-            half_there = found is not None and bool(found.rest)
+        alive = not source.offline and await _may_run(cluster, instance, source)
+        half_there = not alive and await _is_half_there(cluster, instance, source, target)
         if is_mirrored and target.uuid not in config.nodes_of(instance):
             return await self._plan_anywhere(cluster, instance, source, target, is_alive=alive)
         start = instance.admin_state is AdminState.UP
@@ -141,18 +124,7 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
             source=source if alive else None,
             ignore=self.ignore_consistency,
         )
-        cast = (
-            only(config, instance, target)  # the other copy has what this one lacks, and stays away
-            if declares
-            else await find_cast(
-                cluster,
-                instance,
-                target,
-                guest,
-                without=not start,
-                has_copy=start,  # for the target of what is to run has shown attached disks
-            )
-        )
+        cast = await _cast(cluster, instance, guest, target, declares=declares)
         if start:
             with another_if_stale(cluster, place):
                 await take_memory(cluster, target, guest.memory, instance)
@@ -233,6 +205,34 @@ def _detach(
     if stays and instance.admin_state is AdminState.UP:
         return kind.before_failover(nodes, was_running=is_alive)
     return kind.after_stop(nodes, was_running=is_alive)
+
+
+async def _is_half_there(cluster: Cluster, instance: Instance, source: Node, target: Node) -> bool:
+    """Tell whether half of the memory of what does not run on the source is on the target.
+
+    Raises:
+        Conflict: it runs there.
+    """
+    # What a migration to the target left there is cleared away later.
+    await check_not_elsewhere(cluster, instance, source, target)
+    found = await find_guest(cluster, instance, target)
+    if found is not None and found.state.may_run:
+        raise Conflict(
+            f"Instance {instance.name} is on {target.name} already ({found.state}); "
+            f"“gnt-instance migrate --cleanup {instance.name}” records that.",
+            node=target.name,
+        )
+    return found is not None and bool(found.rest)
+
+
+async def _cast(
+    cluster: Cluster, instance: Instance, guest: GuestSpec, target: Node, *, declares: bool
+) -> Cast:
+    """Return who takes part on the target, whose copy has just been seen if it is to run there."""
+    if declares:  # the other copy has what this one lacks, and stays away
+        return only(cluster.config, instance, target)
+    start = instance.admin_state is AdminState.UP
+    return await find_cast(cluster, instance, target, guest, without=not start, has_copy=start)
 
 
 async def _may_run(cluster: Cluster, instance: Instance, source: Node) -> bool:
