@@ -75,41 +75,30 @@ async def execute(
             streams_as_one=streams_as_one,
         )
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        if isinstance(error, FileNotFoundError) and "/" not in f"{argv[0]}{directory[1:]}":
-            reason = "no such program is installed there"
+        reason = _why_not_started(error, argv[0], directory)
         raise CommandFailed(f"Cannot start {argv[0]}: {reason}.", argv=list(argv)) from error
     stdout = _Kept(STDERR_LIMIT if streams_as_one else STDOUT_LIMIT)
     stderr = stdout if streams_as_one else _Kept(STDERR_LIMIT)
     status = None
+
+    def failed(how: str) -> CommandFailed:
+        said = stderr.tail()
+        return CommandFailed(f"{_shown(argv)} {how}", argv=list(argv), status=status, stderr=said)
+
     try:
         async with asyncio.timeout(timeout_s):
             status = await _attend(child, stdin or b"", stdout, stderr)
     except TimeoutError as error:
-        raise CommandFailed(
-            f"{_shown(argv)} did not end within {timeout_s:g} s and was killed.{stderr.quoted()}",
-            argv=list(argv),
-            status=None,
-            stderr=stderr.tail(),
-        ) from error
+        how = f"did not end within {timeout_s:g} s and was killed.{stderr.quoted()}"
+        raise failed(how) from error
     finally:
         if status is None:
             await _kill(child)
         child.close()
     if status != 0:
-        raise CommandFailed(
-            f"{_shown(argv)} {_ending(status)}.{stderr.quoted()}",
-            argv=list(argv),
-            status=status,
-            stderr=stderr.tail(),
-        )
+        raise failed(f"{_ending(status)}.{stderr.quoted()}")
     if stdout.overflowed and not streams_as_one:
-        raise CommandFailed(
-            f"{_shown(argv)} printed more than {STDOUT_LIMIT >> 20} MiB.",
-            argv=list(argv),
-            status=0,
-            stderr=stderr.tail(),
-        )
+        raise failed(f"printed more than {STDOUT_LIMIT >> 20} MiB.")
     return Finished(bytes(stdout.data), bytes(stderr.data))
 
 
@@ -152,6 +141,12 @@ async def _kill(child: Child) -> None:
             async with asyncio.timeout(KILL_AGAIN_S):
                 await child.has_ended()
         child.kill_session()
+
+
+def _why_not_started(error: OSError | ValueError, program: str, directory: str) -> str:
+    if isinstance(error, FileNotFoundError) and "/" not in f"{program}{directory[1:]}":
+        return "no such program is installed there"
+    return str(error.strerror) if isinstance(error, OSError) else str(error)
 
 
 def _ending(status: int | None) -> str:
