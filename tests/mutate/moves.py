@@ -79,7 +79,7 @@ MOVES = (
     Fault(
         "not back without the base", "a guest goes on where it was though the other copy fails",
         "coordinator/operations/instance/failing_over.py",
-        "take_back=None if pairing else back", "take_back=back",
+        "take_back=None if plan.pairing else back", "take_back=back",
         ("tests/sim/test_postponed_starts.py",),
     ),
     Fault(

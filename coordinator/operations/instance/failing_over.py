@@ -52,53 +52,16 @@ def fail_over(cluster: Cluster, plan: FailoverPlan, *, waits: bool = False) -> I
 
     One that ``waits`` does not start on the target before that has a copy of its own.
     """
-    pairing = plan.pairing
-    if pairing:
-        yield from prepare_target(cluster, pairing, plan.target)
-    stopped: list[Step] = []  # by this coordinator, not by one before it
-    started: list[Step] = []  # likewise
-
-    async def back() -> None:
-        await take_back(
-            cluster,
-            plan.guest,
-            plan.source,
-            plan.detach.undo,
-            plan.target,
-            is_untouched=bool(stopped) and not started,
-        )
-
+    started: list[Step] = []  # by this coordinator, not by one before it
+    if plan.pairing:
+        yield from prepare_target(cluster, plan.pairing, plan.target)
     if not plan.source_offline:
-        stop, *let_go = stop_guest(
-            cluster,
-            plan.guest,
-            plan.source,
-            plan.detach,
-            plan.now,
-            wait_s=plan.wait_s,
-            was_running=plan.was_running,
-            take_back=None if pairing else back,
-        )
-        yield _noted(stop, stopped)
-        yield from let_go
+        yield from _stop(cluster, plan, started)
     yield from detach_elsewhere(cluster, plan.guest, plan.others)
-    instances = cluster.call(Instances, plan.target)
-    clear = act(
-        f"clear away what is left of {plan.guest.name} on {plan.target}",
-        # Half of the memory of what was lost with its other node is needed by nobody any more.
-        lambda: (instances.ensure_gone if plan.half_there else instances.ensure_no_shell)(
-            instance=plan.guest.id
-        ),
-    )
-    if pairing:
+    clear = _clear_away(cluster, plan)
+    if plan.pairing:
         yield clear
-        for step in (
-            *part(cluster, pairing, plan.guest),
-            meet(cluster, pairing, plan.target, plan.guest, waits=waits),
-        ):
-            yield step if plan.was_running else saying(step, _how_to_go_on(plan, pairing))
-        follow = start_there_in_sync if waits else start_there
-        yield from follow(cluster, pairing, plan.target, plan.guest, plan.now)
+        yield from _start_with_new_copy(cluster, plan, plan.pairing, waits=waits)
         return
     # First of all: if the target dies from here on, it is noted that its copy is behind.
     yield record(
@@ -111,6 +74,57 @@ def fail_over(cluster: Cluster, plan: FailoverPlan, *, waits: bool = False) -> I
     yield from fall_behind(plan.guest, plan.lost, plan.now, good=good)
     if plan.start:
         yield _noted(start_guest(cluster, plan.guest, plan.target, plan.attach), started)
+
+
+def _stop(cluster: Cluster, plan: FailoverPlan, started: list[Step]) -> Iterator[Step]:
+    """Stop it where it runs; undone, it is taken back, which depends on what was ``started``."""
+    stopped: list[Step] = []
+
+    async def back() -> None:
+        await take_back(
+            cluster,
+            plan.guest,
+            plan.source,
+            plan.detach.undo,
+            plan.target,
+            is_untouched=bool(stopped) and not started,
+        )
+
+    stop, *let_go = stop_guest(
+        cluster,
+        plan.guest,
+        plan.source,
+        plan.detach,
+        plan.now,
+        wait_s=plan.wait_s,
+        was_running=plan.was_running,
+        take_back=None if plan.pairing else back,
+    )
+    yield _noted(stop, stopped)
+    yield from let_go
+
+
+def _clear_away(cluster: Cluster, plan: FailoverPlan) -> Step:
+    instances = cluster.call(Instances, plan.target)
+    # Half of the memory of what was lost with its other node is needed by nobody any more.
+    clear = instances.ensure_gone if plan.half_there else instances.ensure_no_shell
+    return act(
+        f"clear away what is left of {plan.guest.name} on {plan.target}",
+        lambda: clear(instance=plan.guest.id),
+    )
+
+
+def _start_with_new_copy(
+    cluster: Cluster, plan: FailoverPlan, pairing: Pairing, *, waits: bool
+) -> Iterator[Step]:
+    """Start it on a target that gets a copy of its disks first, or while it runs there."""
+    for step in (
+        *part(cluster, pairing, plan.guest),
+        meet(cluster, pairing, plan.target, plan.guest, waits=waits),
+    ):
+        yield step if plan.was_running else saying(step, _how_to_go_on(plan, pairing))
+    follow = start_there_in_sync if waits else start_there
+    yield from follow(cluster, pairing, plan.target, plan.guest, plan.now)
 
 
 def _noted(step: Step, begun: list[Step]) -> Step:
