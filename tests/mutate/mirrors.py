@@ -7,20 +7,19 @@ APART, ANEW = "tests/contract/test_mirrors_apart.py", "tests/contract/test_mirro
 LEFT_OVER = "tests/contract/test_mirrors_left_over.py"
 DRIVER = "tests/unit/noded/storage/test_drbd_driver.py"
 LINUX = "tests/unit/noded/storage/test_drbd_linux.py"
+EIGHT = "tests/unit/noded/storage/test_drbd_eight.py"
+CONNECTING = "tests/unit/noded/storage/test_drbd_connecting.py"
 NINE = "tests/unit/noded/storage/test_drbd_nine.py"
 CONVERSION = "tests/unit/noded/storage/test_drbd_conversion.py"
 ENDS = "tests/unit/disks/test_drbd.py"
 MIRROR = "tests/unit/noded/storage/test_drbd_mirror.py"
-
 SIM = "tests/sim/test_mirrored_failovers.py"
 DISKS = "tests/sim/test_mirrored_disks.py"
 LEFTOVERS = "tests/sim/test_leftovers.py"
-
 ANYWHERE = "tests/sim/test_mirrored_anywhere.py"
 BASES = "tests/sim/test_lost_bases.py"
 LOST = "tests/sim/test_lost_second_nodes.py"
 OPERATIONS = "tests/sim/test_operations.py"
-
 COMMANDS = "tests/unit/noded/storage/test_drbd_commands.py"
 
 MIRRORS = (
@@ -133,7 +132,7 @@ MIRRORS = (
         "silence taken for success", "what DRBD does not say has not happened",
         "noded/storage/drbd/line.py",
         "        if not answers:", "        if False:",
-        (LINUX,),
+        (EIGHT,),
     ),
     Fault(
         "stopped because its copy cannot follow", "a guest that was stopped for a while goes on",
@@ -278,7 +277,7 @@ MIRRORS = (
         "no proof asked for", "an end proves that it knows the secret, where the kernel can check",
         "noded/storage/drbd/eight/language.py",
         "{**proof, **options, **told})", "{**options, **told})",
-        (LINUX,),
+        (CONNECTING,),
     ),
     Fault(
         "metadata made anew", "metadata is made only where there is none",
@@ -338,7 +337,7 @@ MIRRORS = (
         "too much for the module", "what drbdsetup refuses is left to it",
         "noded/storage/drbd/eight/custom.py",
         "if least <= meant <= most else None", "",
-        (LINUX,),
+        (CONNECTING,),
     ),
     Fault(
         "added between 8.4 and 9", "no new disk is mirrored between the two",
