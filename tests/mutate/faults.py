@@ -184,7 +184,7 @@ FAULTS = (
         "a refusal counts as silence", "no word goes below a node that knows better",
         "coordinator/quorum/state_choice.py",
         "        if told.may_know_more(stamp):", "        if False:",
-        (MAJORITIES, "tests/unit/quorum/test_decide.py"),
+        (MAJORITIES, "tests/unit/quorum"),
     ),
     Fault(
         "newer lists not asked", "those are asked whom the newest state names",
