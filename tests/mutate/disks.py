@@ -88,6 +88,18 @@ DISKS = (
         (CHANGED,),
     ),
     Fault(
+        "attached twice", "an instance has each disk once",
+        "coordinator/operations/instance/disk_changes.py",
+        "        if found in self._attached:\n", "        if False:\n",
+        (CHANGED,),
+    ),
+    Fault(
+        "numbers of disks promised late", "what becomes mirrored at once has numbers of its own",
+        "coordinator/operations/instance/convert.py",
+        "    cluster.promise(promise_of_space(planned))\n", "",
+        ("tests/sim/test_conversions.py same_numbers",),
+    ),
+    Fault(
         "taken from who uses it", "what a guest uses is taken from it only when it lets go",
         "coordinator/operations/instance/disk_steps.py",
         "    if is_alive(found) and changes.gone and not tells:", "    if False:",
