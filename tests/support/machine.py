@@ -1,7 +1,7 @@
 """A machine of a simulated cluster: what it has keeps when its daemons are killed."""
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -57,6 +57,7 @@ from noded.storage.storages import Storages
 from tests.support.contents import Contents
 from tests.support.disk import Disk
 from tests.support.image import GROUP, Identity, ip_of, read_identity
+from tests.support.life import Life
 from tests.support.process import Process
 
 REBOOT_S = 30.0
@@ -95,11 +96,8 @@ class Machine:
         )  # fmt: skip
         self.elsewhere = FakeElsewhere(shared, uses=self._uses)
         self.adopted = FakeAdopted(shared, uses=self._uses)
-        self.fakes = (
-            self.storage,
-            self.elsewhere,
-            self.adopted,
-        )  # of those that are not made of volumes
+        # Of disks that are not made of volumes.
+        self.fakes = (self.storage, self.elsewhere, self.adopted)
         self.volumes = FakeVolumes(GROUP, uses=self._uses_volume)
         self.drbd = FakeDrbd(pairs, self.volumes, self.ip, uses=self._uses)
         self.physical = FakePhysicalVolumes(self.volumes)
@@ -127,14 +125,14 @@ class Machine:
         self.clock_is_off_s = 0.0
         self.has_hypervisor = True
         self._now = now
-        self._life = _Life()
+        self._life = Life()
         self._power = Background()
         self._identity: Identity | None = None
         self._has_looked = False
 
     async def start_noded(self) -> None:
         """Start noded as after a boot, or after it was killed."""
-        self._life = life = _Life()
+        self._life = life = Life()
         self.has_power = True
         self.process = Process()
         starting = self.process.start(self._start_noded(life), name=f"start noded on {self.name}")
@@ -142,7 +140,7 @@ class Machine:
         if not starting.cancelled():  # killed meanwhile
             self.noded = starting.result()
 
-    async def _start_noded(self, life: "_Life") -> Noded:
+    async def _start_noded(self, life: Life) -> Noded:
         noded = Noded(
             self.paths,
             Drivers(
@@ -166,7 +164,7 @@ class Machine:
         self.lines.append(line)
         return Ended(status=0, output="")
 
-    def _storages(self, life: "_Life | None" = None) -> Storages:
+    def _storages(self, life: Life | None = None) -> Storages:
         def own(driver: Any) -> Any:
             return life.of(driver) if life else driver
 
@@ -321,17 +319,6 @@ def sizes_in(files: FakeFiles) -> dict[str, int]:
     return {path: disk.size for path, disk in sorted(files.disks.items())}
 
 
-class _Life:
-    """Of one noded process: once it has ended, nothing of it reaches the machine any more."""
-
-    def __init__(self) -> None:
-        self.ended = False
-
-    def of(self, driver: Any) -> Any:
-        """Return ``driver`` for this process alone."""
-        return _Held(driver, self)
-
-
 class _Hardware(HardwareDriver):
     """Looks at what the machine has now."""
 
@@ -345,7 +332,7 @@ class _Hardware(HardwareDriver):
 class _Switch(PowerSwitch):
     """Within reach of one noded process."""
 
-    def __init__(self, machine: Machine, life: _Life) -> None:
+    def __init__(self, machine: Machine, life: Life) -> None:
         self._machine, self._life = machine, life
 
     def check(self) -> None:
@@ -355,58 +342,3 @@ class _Switch(PowerSwitch):
         if not self._life.ended:
             self._life.ended = True
             self._machine.powercycle()
-
-
-class _Held:
-    def __init__(self, driver: Any, life: _Life) -> None:
-        self._driver, self._life = driver, life
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._driver, name)
-        if not asyncio.iscoroutinefunction(value):
-            return value
-
-        async def call(*arguments: Any, **named: Any) -> Any:
-            if self._life.ended:
-                raise asyncio.CancelledError
-            return await _Step(value(*arguments, **named), self._life)
-
-        return call
-
-    async def close(self) -> None:
-        """Leave the machine as it is."""
-
-
-class _Killed(BaseException):
-    """Ends a driver's work without its noticing why: a killed process tidies nothing up."""
-
-
-class _Step:
-    """Awaits a driver's work; a cancellation after the end of the process does not reach it."""
-
-    def __init__(self, work: Any, life: _Life) -> None:
-        self._work, self._life = work, life
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        steps = self._work.__await__()
-        try:
-            waits = steps.send(None)
-            while True:
-                try:
-                    sent = yield waits
-                except asyncio.CancelledError as error:
-                    if self._life.ended:
-                        _kill(steps)
-                        raise
-                    waits = steps.throw(error)
-                else:
-                    waits = steps.send(sent)
-        except StopIteration as end:
-            return end.value
-
-
-def _kill(steps: Any) -> None:
-    try:
-        steps.throw(_Killed())
-    except _Killed:
-        return
