@@ -143,21 +143,30 @@ def _clock(node: Node, options: Options) -> None:
     faults.shift_clock(node, faults.named_seconds(options.seconds))
 
 
+Does = Callable[[Lab, Options], object]
+Command = Callable[..., argparse.ArgumentParser]  # of a name, a function, and words
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="deploy/lab", description="A real cluster on this machine: nodes in user-mode Linux."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(
-        name: str, do: Callable[[Lab, Options], object], text: str, *names: str
-    ) -> argparse.ArgumentParser:
+    def command(name: str, do: Does, text: str, *names: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text)
         added.set_defaults(do=do)
         for argument in names:
             added.add_argument(argument, metavar=argument.upper())
         return added
 
+    _add_uses(command)
+    _add_faults(command)
+    return parser
+
+
+def _add_uses(command: Command) -> None:
+    """Add what makes a lab, uses it and ends it."""
     up = command("up", _up, "start the nodes, make a cluster of them; or go on with it")
     up.add_argument(
         "count",
@@ -191,6 +200,9 @@ def _parser() -> argparse.ArgumentParser:
     command("down", lambda lab, _: lab.down(print), "shut all nodes down; their disks stay")
     command("clean", lambda lab, _: lab.clean(print), "end all nodes, delete all but the image")
 
+
+def _add_faults(command: Command) -> None:
+    """Add what breaks it, and mends it again."""
     command("kill", _kill, "power a node off at once; “up” powers it on", "node")
     command("freeze", _on_node(lambda node, _: node.freeze()), "stop a node in its tracks", "node")
     command("thaw", _on_node(lambda node, _: node.thaw()), "end freeze", "node")
@@ -230,7 +242,6 @@ def _parser() -> argparse.ArgumentParser:
         "node",
         "seconds",
     )
-    return parser
 
 
 if __name__ == "__main__":
