@@ -8,10 +8,11 @@ from common.model.job import Job, Status
 from common.model.template import DiskTemplate
 from common.names import JobId, MiB
 from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.startup import StartInstance
 from tests.sim.mirrored_pair import attached, behind, bring_back, guests, homes, lose, tell
-from tests.sim.settings import BETA, WEB1, create
+from tests.sim.settings import BETA, WEB1, create, disk
 from tests.sim.test_watcher import at_rest, watch
 from tests.support.cluster import SimulatedCluster, outcome
 from tests.support.image import GROUP
@@ -93,6 +94,18 @@ def test_the_last_good_copy_is_not_replaced() -> None:
         await bring_back(cluster, BETA)
         with pytest.raises(Conflict, match=r"copies of web1 on beta would be the only ones"):
             await cluster.run(ReplaceDisks(instance_name=WEB1, on_primary=True))
+
+    tell(story)
+
+
+def test_the_disk_whose_copy_is_not_good_is_told_by_its_number() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        more = ModifyInstance(instance_name=WEB1, disks=(disk("add", size=32),), hotplug=True)
+        await cluster.run(more)
+        _, second = cluster.config.disks_of(cluster.config.instance("web1"))
+        cluster.machines["beta"].drbd.fail_volumes(f"gantry-{second.uuid}")
+        with pytest.raises(Conflict, match="would be the only ones, and disk 1 there"):
+            await cluster.run(ReplaceDisks(instance_name=WEB1, on_primary=True, disks=(1,)))
 
     tell(story)
 

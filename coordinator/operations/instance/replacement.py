@@ -192,7 +192,7 @@ async def _check_source(
         Conflict: says what is wrong with them.
     """
     reports = await cluster.call(Mirrors, source).status(disks=guest.disks)
-    for index, (disk, report) in enumerate(zip(disks, reports, strict=True)):
+    for disk, report in zip(disks, reports, strict=True):
         problem = "is known to be behind" if source.uuid in disk.behind else ""
         if report is not None and report.own is not CopyState.UP_TO_DATE:
             problem = in_words(report)
@@ -201,7 +201,7 @@ async def _check_source(
         if problem:
             raise Conflict(
                 f"The copies of {instance.name} on {source.name} would be the only ones, and disk "
-                f"{index} there {problem}.",
+                f"{instance.disks.index(disk.uuid)} there {problem}.",
                 instance=instance.name,
             )
 
