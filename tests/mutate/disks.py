@@ -88,6 +88,12 @@ DISKS = (
         (CHANGED,),
     ),
     Fault(
+        "adopted twice", "a device that is there becomes the disk of one instance",
+        "coordinator/operations/placement/fit.py",
+        "promise._replace(disks=adopted, nics=nics", "promise._replace(nics=nics",
+        ("tests/sim/test_adoption.py same_time",),
+    ),
+    Fault(
         "attached twice", "an instance has each disk once",
         "coordinator/operations/instance/disk_changes.py",
         "        if found in self._attached:\n", "        if False:\n",

@@ -1,5 +1,6 @@
 """Disks that are there before their instance is."""
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable
 
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 from common.errors import Conflict, GntError, InvalidRequest, NotFound
 from common.model.disk import LvmBacking
 from common.model.template import DiskTemplate
-from common.names import DiskId
+from common.names import DiskId, InstanceName
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.modify import ModifyInstance
@@ -20,8 +21,10 @@ from tests.sim.settings import WEB1, create, disk
 from tests.sim.stories.adopted import ADOPT, OLD, a_volume
 from tests.sim.stories.templates import LUN, a_lun, with_disks_of
 from tests.support.clock import simulate
-from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
+from tests.support.faults import Slow
 from tests.support.image import GROUP
+from tests.support.network import Trip
 
 
 def tell(story: Callable[[SimulatedCluster], Awaitable[None]]) -> None:
@@ -142,5 +145,29 @@ def test_a_device_tells_its_size_where_nobody_else_does() -> None:
             await cluster.run(order)
             (made,) = cluster.config.disks_of(cluster.config.instance("web1"))
             assert made.size == 64
+
+    simulate(scenario())
+
+
+def test_a_device_is_adopted_by_one_of_two_that_want_it_at_the_same_time() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            await a_lun(cluster)
+            reached = asyncio.Event()
+
+            def is_checked(trip: Trip) -> bool:
+                if trip.call.name == "instances.check_startable":
+                    reached.set()
+                    return True
+                return False
+
+            cluster.network.faults.append(Slow(is_checked, 5))
+            order = with_disks_of(DiskTemplate.BLOCKDEV, "gamma")
+            order = replace(order, disks=(DiskRequest(adopt=LUN),), start=False)
+            first = await cluster.submit(order)
+            await reached.wait()
+            with pytest.raises(Conflict, match="is a disk already"):
+                await cluster.run(replace(order, instance_name=InstanceName("web2")))
+            outcome(await cluster.finished(first))
 
     simulate(scenario())

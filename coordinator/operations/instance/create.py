@@ -119,10 +119,11 @@ class CreateInstance(NewInstance, kw_only=True):
         instance, disks, nics = self._objects(cluster, uuids, sized(self.disks, found))
         disks, instance = where_found(disks, found), with_port(cluster, instance)
         taken = PlannedInstance(instance, () if found else disks, group=self.group(config))
+        adopted = disks if found else ()
         # While nodes are asked nobody else is given the numbers and addresses of its devices.
         promise = Promise(instance.uuid, node.uuid, disks=disks)
         if place.allocator:
-            promise = promise_of(config, taken, nodes)
+            promise = promise_of(config, taken, nodes)._replace(disks=adopted)
         cluster.promise(promise._replace(nics=nics, port=instance.network_port))
         check_connected(config, nics, node.uuid)
         check_parameters(bad_of_nics(config, instance, nics))
@@ -133,7 +134,9 @@ class CreateInstance(NewInstance, kw_only=True):
         guest = guest_spec(config, instance, disks, nics)
         with another_if_stale(cluster, place):
             built_in = place.allocator == BUILT_IN
-            await check_still_fits(cluster, taken, nodes, built_in=built_in, nics=nics)
+            await check_still_fits(
+                cluster, taken, nodes, built_in=built_in, nics=nics, adopted=adopted
+            )
         comes = None
         if self.mode == receiving.MODE:
             subject = subject_of(config, instance, disks, nics, guest, place.nodes)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, NoCapacity, NodeFailure
+from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node
@@ -35,6 +36,7 @@ async def check_still_fits(
     *,
     built_in: bool,
     nics: tuple[Nic, ...] = (),
+    adopted: tuple[Disk, ...] = (),
 ) -> None:
     """Check on new reports that nodes can take an instance, and promise that they will.
 
@@ -45,6 +47,7 @@ async def check_still_fits(
         built_in: whether all the rules of the built-in allocator have to hold still; else it
             is memory on the primary one, and disk space.
         nics: new ones, whose addresses are promised, too.
+        adopted: disks that take no space, as they are there; nobody else gets their devices.
 
     Raises:
         Conflict: the disks cannot be mirrored between them.
@@ -63,11 +66,8 @@ async def check_still_fits(
         check_free_space(look, node, planned)
     if built_in:
         place_here(look, planned, only=[node.name for node in nodes])
-    cluster.promise(
-        promise_of(look.config, planned, nodes)._replace(
-            nics=nics, port=planned.instance.network_port
-        )
-    )
+    promise = promise_of(look.config, planned, nodes)
+    cluster.promise(promise._replace(disks=adopted, nics=nics, port=instance.network_port))
 
 
 async def take_memory(cluster: Cluster, node: Node, memory: MiB, instance: Instance) -> None:
