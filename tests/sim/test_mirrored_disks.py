@@ -12,6 +12,7 @@ from coordinator.operations.instance.activate_disks import ActivateDisks
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.reboot import RebootInstance, RebootType
 from coordinator.operations.instance.recreate_disks import RecreateDisks
 from coordinator.operations.instance.remove import RemoveInstance
 from coordinator.operations.node.remove import RemoveNode
@@ -103,6 +104,17 @@ def test_it_moves_to_its_secondary_node_and_back() -> None:
         await cluster.run(FailOverInstance(instance_name=WEB1))
         assert homes(cluster) == ["gamma", "beta"]
         assert attached(cluster) == {"gamma": ["sole"], "beta": ["standby"]}
+
+    tell(story)
+
+
+def test_a_reset_has_nothing_to_do_with_the_second_copy() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.lose_power("beta")
+        reset = RebootInstance(instance_name=WEB1, reboot_type=RebootType.SOFT)
+        job = await cluster.finished(await cluster.submit(reset))
+        outcome(job)
+        assert not any("second copy" in entry.message for entry in job.ops[0].log)
 
     tell(story)
 

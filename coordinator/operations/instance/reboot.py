@@ -16,7 +16,7 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import InstanceArgument, ShutdownTimeout
-from coordinator.operations.instance.second_copy import check_good_copy, find_cast
+from coordinator.operations.instance.second_copy import Cast, check_good_copy, find_cast
 from coordinator.operations.instance.whereabouts import check_settled, others
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
@@ -111,8 +111,10 @@ class RebootInstance(Operation[None, RebootPlan], kw_only=True):
             await check_not_elsewhere(cluster, instance, node)
         elif not soft:
             check_settled(cluster, instance)
-        guest, without = present_guest(config, instance), self.ignore_secondaries or soft
-        cast = await find_cast(cluster, instance, node, guest, without=without)
+        guest, cast = present_guest(config, instance), Cast((node.ref,))
+        if not soft:  # which leaves its disks alone
+            without = self.ignore_secondaries
+            cast = await find_cast(cluster, instance, node, guest, without=without)
         if not was_running:
             check_good_copy(cluster, instance, cast)
         await cluster.call(Instances, node).check_startable(guest=guest)
