@@ -15,6 +15,7 @@ from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.reboot import RebootInstance, RebootType
 from coordinator.operations.instance.recreate_disks import RecreateDisks
 from coordinator.operations.instance.remove import RemoveInstance
+from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.remove import RemoveNode
 from noded.storage.drbd.module import ModuleState
 from tests.sim.mirrored_pair import attached, guests, homes, tell
@@ -162,6 +163,14 @@ def test_a_node_with_a_copy_stays() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         with pytest.raises(Conflict, match=r"beta still has instances \(web1\)"):
             await cluster.run(RemoveNode(node_name=BETA))
+
+    tell(story)
+
+
+def test_a_node_with_a_copy_stays_one_for_instances() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        with pytest.raises(Conflict, match=r"copies of their disks \(web1\)"):
+            await cluster.run(ModifyNode(node_name=BETA, vm_capable=False))
 
     tell(story)
 

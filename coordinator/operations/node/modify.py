@@ -130,8 +130,12 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
         if after.ndparams != before.ndparams:
             check_parameters(bad_of_node(config, after), known=bad_of_node(config, before))
         instances = config.instances_on(before.uuid)
-        if self.vm_capable is False and instances:
-            raise Conflict(f"Node {before.name} has instances; move them away first.")
+        there = (*instances, *config.instances_with_secondary(before.uuid))
+        if self.vm_capable is False and there:
+            raise Conflict(
+                f"Node {before.name} has instances, or copies of their disks ({some(there)}); move "
+                "them away first."
+            )
         if after.offline and not before.offline and instances and not self.force:
             raise Conflict(
                 f"Node {before.name} has instances ({some(instances)}); move them away first, "
