@@ -46,7 +46,7 @@ def why_not() -> str:
     return network.why_not(Place(f"lab-trial-{os.getpid()}"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # other tests are run afterwards
 def standing() -> Iterator[Stage]:
     """Give a story that harms nobody its nodes."""
     if "GANTRY_LAB" in os.environ:

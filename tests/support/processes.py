@@ -4,63 +4,73 @@ Once all tests are known the process forks, so nothing is imported twice. Each p
 next test that nobody has taken, so none is idle while there are some; tests that stand together and
 have the same parameters are taken together, as they share what is costly. So are all tests of a
 file beside Debian's programs, as they share a cluster that remembers what they did, and those of
-the layers, for which each process would have to read the whole tree. What the others find is told
-by the first, in pytest's own words: there is one run, with one summary. Tests that are about the
-machine itself, its devices and its time, come afterwards, in the first process alone.
+the layers, for which each process would have to read the whole tree.
+
+What takes longest begins first: all tests that are about the machine itself, its ports and devices,
+are taken by one process, so that no two of them meet; and the first process begins with all stories
+of the lab, which it takes down when it is interrupted. What the others find is told by the first,
+in pytest's own words: there is one run, with one summary.
 """
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain, groupby, zip_longest
+from itertools import chain, groupby
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from select import select
+from threading import Thread
 from typing import Any
 
 import pytest
 
-SHARED = ("unit", "sim", "diff")  # directories of tests that need nothing but a processor
-# Taken as a whole: files of a directory, whose tests share a cluster, and one that reads the tree.
+FIRST = "lab"  # the directory of the tests with which the first process begins
+TOGETHER = ("contract",)  # directories that are taken as a whole: those about the machine itself
+# Files that are: of a directory, whose tests share a cluster, and one that reads the tree.
 WHOLE = ("diff", "test_layers.py")
 NUMBER_BYTES = 4
+GRACE_S = 20.0  # for what a test that is broken off puts away
 
 
 def add_option(parser: pytest.Parser) -> None:
     """Declare ``--processes``."""
     parser.addoption(
         "--processes", type=int, default=1, metavar="N",
-        help=f"run the tests of {' and '.join(SHARED)} in so many processes at once",
+        help=f"share the tests out among so many processes; those of {FIRST} stay in the first",
     )  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Run what can be shared, then the rest, instead of pytest's own loop."""
+    """Run all tests in several processes, instead of pytest's own loop."""
     helpers = session.config.getoption("--processes") - 1
     if helpers < 1 or session.testsfailed or session.config.option.collectonly:
         return None  # as usual
-    directory = session.config.rootpath / "tests"
-    places = [directory / each for each in SHARED]
-    shared = [each for each in session.items if not {*places}.isdisjoint(each.path.parents)]
-    shared.sort(key=lambda test: not _is_of_whole_file(test))  # what takes longest begins first
-    _run_shared(session, shared, helpers)
-    rest = [each for each in session.items if each not in {*shared}]
-    for test, following in zip_longest(rest, rest[1:]):
-        _run(session, test, following)
-    return True
-
-
-def _run_shared(session: pytest.Session, tests: Sequence[pytest.Item], helpers: int) -> None:
-    turns = _Turns(tests)
+    own = [each for each in session.items if each.path.parent.name == FIRST]
+    turns = _Turns([each for each in session.items if each.path.parent.name != FIRST])
     getattr(session.config, "_tmp_path_factory").getbasetemp()  # noqa: B009 -- one for all
     with _helping(session, turns, helpers) as found:
-        for test, following in turns:
+        for test, following in _with_following(chain(own, turns)):
             _run(session, test, following)
             for each in found:
                 each.tell()
         for each in found:
             each.tell(to_the_end=True)
+    return True
+
+
+def _with_following(
+    tests: Iterable[pytest.Item],
+) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
+    """Give each test with the one that this process runs next."""
+    rest = iter(tests)
+    taken = next(rest, None)
+    while taken is not None:
+        following = next(rest, None)
+        yield taken, following
+        taken = following
 
 
 def _run(session: pytest.Session, test: pytest.Item, following: pytest.Item | None) -> None:
@@ -77,36 +87,47 @@ def _stop_if_due(session: pytest.Session) -> None:
 
 
 class _Turns:
-    """Numbers of groups, in a file whose place all processes share: each is read once."""
+    """Tests that nobody has taken yet, the same for all processes.
+
+    What is shared are the numbers of groups, in a file whose place all processes share: each is
+    read once.
+    """
 
     def __init__(self, tests: Sequence[pytest.Item]) -> None:
-        groups = groupby(enumerate(tests), lambda test: _shared_by(*test))
+        groups = groupby(enumerate(sorted(tests, key=_rank)), lambda test: _shared_by(*test))
         self._groups = [[test for _, test in group] for _, group in groups]
         self._file = os.memfd_create("turns")
         numbers = (each.to_bytes(NUMBER_BYTES, "big") for each in range(len(self._groups)))
         os.write(self._file, b"".join(numbers))
         os.lseek(self._file, 0, os.SEEK_SET)
 
-    def __iter__(self) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
-        """Take one test after the other, each with the one that this process takes next."""
-        tests = chain.from_iterable(iter(self._take, []))
-        taken = next(tests, None)
-        while taken is not None:
-            following = next(tests, None)
-            yield taken, following
-            taken = following
+    def __iter__(self) -> Iterator[pytest.Item]:
+        """Take one test after the other."""
+        return chain.from_iterable(iter(self._take, []))
 
     def _take(self) -> list[pytest.Item]:
         number = os.read(self._file, NUMBER_BYTES)
         return self._groups[int.from_bytes(number, "big")] if number else []
 
 
+def _rank(test: pytest.Item) -> int:
+    """Return the lower a number the more tests are taken at once, so that these begin first."""
+    return 0 if _is_of_whole_directory(test) else 1 if _is_of_whole_file(test) else 2
+
+
 def _shared_by(number: int, test: pytest.Item) -> object:
-    """Return what is equal for tests of one file with the same parameters, or for all of it."""
+    """Return what is equal for tests that one process takes: of a directory, of a file, or of one
+    file with the same parameters."""
+    if _is_of_whole_directory(test):
+        return test.path.parent
     if _is_of_whole_file(test):
         return test.path
     parameters = getattr(test, "callspec", None)
     return (test.path, parameters.id) if parameters else number
+
+
+def _is_of_whole_directory(test: pytest.Item) -> bool:
+    return test.path.parent.name in TOGETHER
 
 
 def _is_of_whole_file(test: pytest.Item) -> bool:
@@ -116,21 +137,31 @@ def _is_of_whole_file(test: pytest.Item) -> bool:
 @contextmanager
 def _helping(session: pytest.Session, turns: _Turns, count: int) -> Iterator[list["_Found"]]:
     """Have ``count`` other processes take turns, and end them."""
-    children, found = [], []
+    children, pipes = [], []
     for _ in range(count):
         ours, theirs = Pipe(duplex=False)
         if (child := os.fork()) == 0:
             _help(session, turns, theirs)
         theirs.close()
         children.append(child)
-        found.append(_Found(session, ours))
+        pipes.append(ours)
     try:
-        yield found
+        yield [_Found(session, each) for each in pipes]
     finally:
         for child in children:
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+            _end(child)
+
+
+def _end(child: int) -> None:
+    """Have a process end, after it has put away what its test has made if there is one."""
+    with suppress(ProcessLookupError):
+        os.kill(child, signal.SIGINT)
+    ends = os.pidfd_open(child)
+    select([ends], [], [], GRACE_S)
+    os.close(ends)
+    with suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
 
 
 class _Found:
@@ -139,13 +170,21 @@ class _Found:
     def __init__(self, session: pytest.Session, told: Connection) -> None:
         self._session, self._told = session, told
         self._busy_with = "the beginning"
+        self._news: SimpleQueue[str | dict[str, Any] | None] = SimpleQueue()
+        Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        """Take what is told at once: a story of the lab takes minutes, and a pipe holds little."""
+        with suppress(EOFError):
+            while True:
+                self._news.put(self._told.recv())
+        self._news.put(None)
 
     def tell(self, *, to_the_end: bool = False) -> None:
         """Pass on what there is by now, or all there will be."""
-        while self._busy_with and (to_the_end or self._told.poll()):
-            try:
-                news: str | dict[str, Any] = self._told.recv()
-            except EOFError:
+        while self._busy_with and (to_the_end or not self._news.empty()):
+            news = self._news.get()
+            if news is None:
                 pytest.exit(f"A process of the tests died at {self._busy_with}.", returncode=3)
             if isinstance(news, str):
                 self._busy_with = news
@@ -165,9 +204,12 @@ def _help(session: pytest.Session, turns: _Turns, told: Connection) -> None:
         capture.start_global_capturing()
         plugins.unregister(name="terminalreporter")
         plugins.register(_Telling(session.config, told))
-        for test, following in turns:
+        for test, following in _with_following(turns):
             _run(session, test, following)
         told.send("")
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it may be said twice
+        getattr(session, "_setupstate").teardown_exact(None)  # noqa: B009 -- as pytest does
     finally:  # whatever happens: the first process says how the run ends
         os._exit(0)
 
