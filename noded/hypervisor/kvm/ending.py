@@ -44,10 +44,12 @@ async def clear(home: Home) -> None:
     """Kill what runs and forget the guest."""
     # Its TPM has the disk open, and does not always end with QEMU: one that QEMU has not been
     # joined with yet does not notice, nor does one that hangs.
-    for find in (home.process, home.tpm_process):
-        if found := find():
-            with found:
-                await found.kill()
+    with contextlib.ExitStack() as held:
+        # Both are held before either is killed: what is just ending is found by nothing any more,
+        # and still has its disks open.
+        found = [each for find in (home.process, home.tpm_process) if (each := find())]
+        for process in [held.enter_context(each) for each in found]:
+            await process.kill()
     home.remove()
 
 
