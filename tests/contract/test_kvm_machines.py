@@ -13,7 +13,6 @@ from noded.hypervisor.kvm.monitor import monitor
 from noded.hypervisor.kvm.parse import parse_threads
 from tests.support.hypervisors import (
     MOVE,
-    PATIENCE_S,
     WEB1,
     KvmRig,
     goes_on,
@@ -208,6 +207,6 @@ def test_with_secure_boot_nothing_is_started_that_is_not_signed() -> None:
         given = {"firmware": "secure-boot", **Q35}
         await rig.nodes["alpha"].ensure_running(rig.spec(parameters=given, memory=128), ())
         log = rig.home("alpha").serial_log
-        await until(lambda: b"Security Violation" in log.read_bytes(), patience_s=PATIENCE_S * 4)
+        await until(lambda: b"Security Violation" in log.read_bytes())
 
-    run_kvm(scenario, patience_s=PATIENCE_S * 4)
+    run_kvm(scenario)

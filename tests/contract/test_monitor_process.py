@@ -18,6 +18,7 @@ async def ask(path: str) -> Answer:
     writer.write(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
     answer = parse_answer(await stream.read())
     writer.close()
+    await writer.wait_closed()
     return answer
 
 

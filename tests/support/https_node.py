@@ -69,7 +69,7 @@ DISK = DiskSpec(
 HEAD = b"PUT /mastership/vote HTTP/1.1\r\nHost: beta\r\nGantry-Epoch: 1\r\nGantry-Call: a\r\n"
 
 
-def run(scenario: Coroutine[Any, Any, T], *, limit_s: float = 30.0) -> T:
+def run(scenario: Coroutine[Any, Any, T], *, limit_s: float = 120.0) -> T:
     """Run ``scenario`` on the loop that noded uses, in real time."""
 
     async def limited() -> T:
