@@ -1,6 +1,7 @@
 """Debian's Open vSwitch, with a database of its own, in the network of whoever starts it."""
 
 import contextlib
+import itertools
 import os
 import select
 import shutil
@@ -23,6 +24,7 @@ UNPACKED = Path(".cache/openvswitch").absolute()
 PROGRAMS = ("usr/bin", "usr/sbin", "usr/lib/openvswitch-switch")
 DATABASE, SWITCH = "ovsdb-server", "ovs-vswitchd"
 START_S = 60.0
+_EMPTY: list[bytes] = []  # the database with which every test begins, once it was made
 
 
 class OpenVSwitch:
@@ -61,11 +63,25 @@ class OpenVSwitch:
         finished = await execute("ovs-vsctl", "--timeout=30", *words, timeout_s=START_S)
         return finished.stdout.decode().strip()
 
-    async def add_switch(self, name: str) -> None:
-        """Make a switch; skips the test where the kernel has none of this kind."""
+    async def make_database(self) -> None:
+        """Have the database run, with nothing in it. It is made once: that takes two programs."""
+        file = self.home / "conf.db"
+        if _EMPTY:
+            file.write_bytes(_EMPTY[0])
+            await self.start(DATABASE)
+            return
+        schema = UNPACKED / "usr/share/openvswitch/vswitch.ovsschema"
+        await execute("ovsdb-tool", "create", str(file), str(schema), timeout_s=START_S)
+        await self.start(DATABASE)
+        await self.tell("--no-wait", "init")
+        _EMPTY.append(file.read_bytes())
+
+    async def add_switches(self, *names: str) -> None:
+        """Make switches; skips the test where the kernel has none of this kind."""
         setting = f"datapath_type={self.datapath}"
-        await self.tell("add-br", name, "--", "set", "bridge", name, setting)
-        if not await in_thread(_is_there, name):
+        words = (("--", "add-br", name, "--", "set", "bridge", name, setting) for name in names)
+        await self.tell(*itertools.chain.from_iterable(words))
+        if not await in_thread(_is_there, names[0]):
             log = (self.home / f"{SWITCH}.log").read_text().splitlines()
             said = next((line for line in log if "|ERR|" in line or "|WARN|" in line), "")
             pytest.skip(f"NO OPEN VSWITCH IN THE KERNEL TESTED: {said.rpartition('|')[2]}")
@@ -90,8 +106,7 @@ def with_switches(
         await in_thread(furnish)
         with _directory() as home:
             async with open_vswitch(home, datapath) as switch:
-                await switch.add_switch("ovs0")
-                await switch.add_switch("ovs1")
+                await switch.add_switches("ovs0", "ovs1")
                 await scenario(LinuxNetwork(), switch)
 
     in_new_network(main)
@@ -121,11 +136,8 @@ async def open_vswitch(home: Path, datapath: str) -> AsyncIterator[OpenVSwitch]:
     patient = mock.patch.object(switch_commands, "LIMIT_S", int(START_S))
     with mock.patch.dict(ENVIRONMENT, found), patient:
         switch = OpenVSwitch(home, datapath)
-        schema = f"{found['OVS_PKGDATADIR']}/vswitch.ovsschema"
-        await execute("ovsdb-tool", "create", f"{home}/conf.db", schema, timeout_s=START_S)
         try:
-            await switch.start(DATABASE)
-            await switch.tell("--no-wait", "init")
+            await switch.make_database()
             await switch.start(SWITCH)
             yield switch
         finally:
