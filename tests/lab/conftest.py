@@ -28,6 +28,11 @@ log = logging.getLogger(__name__)
 logging.getLogger("tests.lab").setLevel(logging.INFO)  # what was said is shown where it matters
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have what keeps two processors busy come last, when other processes have ended."""
+    items.sort(key=lambda story: story.path == Path(__file__).with_name("test_contracts.py"))
+
+
 def pytest_runtest_setup() -> None:
     if reason := why_not():  # here, as pytest then shows one line for all stories
         pytest.skip(f"NO STORY OF THE LAB WAS PLAYED. {reason}")
