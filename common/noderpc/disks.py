@@ -29,7 +29,7 @@ class MirrorEnd(Order):
     minor: Few
 
 
-class DiskSpec(Order):
+class DiskSpec(Order, omit_defaults=True):
     """A disk as it has to be on a node, and as a guest gets it."""
 
     id: DiskId
@@ -40,6 +40,9 @@ class DiskSpec(Order):
     parameters: dict[str, Any] = {}  # of its template, filled: common.model.disk_parameters
     # Of a mirrored disk: two, DRBD 9's number 0 before 1; or one while it has no other copy.
     ends: tuple[MirrorEnd, ...] = ()
+    # Of one whose node has exclusive storage: how many physical volumes it has for itself; 0: as
+    # many as it has. None: it shares them.
+    spindles: Few | None = None
 
 
 class DiskReport(Report):

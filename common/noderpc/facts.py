@@ -8,14 +8,33 @@ from common.names import Few, InstanceId, Load, MiB, NodeName, Seconds, Sentence
 from common.rpc.declare import NodeService, rpc
 
 
+class Spindles(Report):
+    """The physical volumes of a volume group that new volumes can take space of.
+
+    Attributes:
+        total: how many there are.
+        free: on how many of them there is nothing.
+        smallest, largest: of their sizes.
+    """
+
+    total: Few
+    free: Few
+    smallest: MiB
+    largest: MiB
+
+
 class StorageReport(Report):
-    """Space in one pool of disks."""
+    """Space in one pool of disks.
+
+    ``spindles`` are told of volume groups alone, and by nodes that are not too old to say.
+    """
 
     pool: Pool
     total: MiB
     free: MiB
     usable: bool  # exists and can be written
     problem: Sentence = ""
+    spindles: Spindles | None = None
 
 
 class NodeFacts(Report):

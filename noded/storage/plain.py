@@ -46,7 +46,7 @@ class PlainStorage(Storage, PoolDriver):
         )
 
     async def grow(self, disk: DiskSpec) -> None:
-        await self._volumes.grow(_volume(disk), disk.size)
+        await self._volumes.grow(_volume(disk), disk.size, alone=disk.spindles is not None)
 
     async def attach(self, disk: DiskSpec, access: Access) -> str:  # noqa: ARG002 -- one node has it
         (path,) = await self._volumes.activate([_volume(disk)])
@@ -122,10 +122,17 @@ def _volume(disk: DiskSpec) -> Volume:
 
 
 def _snapshot(wanted: SnapshotSpec) -> NewSnapshot:
-    return NewSnapshot(_volume(wanted.of), NewVolume(_volume(wanted.kept), wanted.room))
+    kept = NewVolume(_volume(wanted.kept), wanted.room, spindles=wanted.of.spindles)
+    return NewSnapshot(_volume(wanted.of), kept)
 
 
 def _new(disk: DiskSpec) -> NewVolume:
     what = f"the parameters of the disk {disk.id}"
     parameters = from_builtins(disk.parameters, PlainParameters, what=what)
-    return NewVolume(_volume(disk), disk.size, parameters.stripes, parameters.stripe_size)
+    return NewVolume(
+        _volume(disk),
+        disk.size,
+        stripes=parameters.stripes,
+        stripe_kib=parameters.stripe_size,
+        spindles=disk.spindles,
+    )

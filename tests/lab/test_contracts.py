@@ -26,7 +26,7 @@ SUITES = (
     "test_noded_joins.py", "test_noded_callers.py", "test_noded_calls.py", "test_noded_port.py",
     "test_openvswitch.py", "test_switched_frames.py",
     "test_replica.py", "test_replica_disk.py", "test_replica_file.py", "test_state_https.py",
-    "test_storage.py", "test_storage_files.py", "test_volumes.py",
+    "test_storage.py", "test_storage_files.py", "test_volumes.py", "test_volumes_apart.py",
     "test_hypervisor.py::test_started_guest_runs_and_is_reported[kvm]",
     "test_hypervisor.py::test_power_button_ends_a_guest_early[kvm]",
     "test_guest_moves.py::test_moved_guest_goes_on_where_it_was[kvm]",

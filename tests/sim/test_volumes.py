@@ -20,7 +20,7 @@ from coordinator.operations.instance.recreate_disks import RecreateDisks
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.node.query_volumes import QueryVolumes
-from noded.storage.lvm.fake import FakeGroup
+from noded.storage.lvm.fake_group import FakeGroup
 from noded.storage.lvm.volumes import VolumeReport
 from tests.sim.settings import GAMMA, WEB1, create
 from tests.support.clock import simulate

@@ -40,9 +40,9 @@ class SmallVolumes(LinuxVolumes):
     async def ensure_active(self, wanted: Sequence[NewVolume]) -> tuple[str, ...]:
         return await super().ensure_active([copy(new, size=min(new.size, SIZE)) for new in wanted])
 
-    async def grow(self, volume: Volume, size: MiB) -> None:
+    async def grow(self, volume: Volume, size: MiB, *, alone: bool = False) -> None:
         self.grown.add(volume)
-        await super().grow(volume, size)
+        await super().grow(volume, size, alone=alone)
 
 
 class DrbdPair:

@@ -125,16 +125,20 @@ def unmark_unzeroed(volume: Volume, start: MiB) -> Command:
     return ("lvchange", "--deltag", f"{UNZEROED}{start}", volume.name)
 
 
-def grow(volume: Volume, size: MiB) -> Command:
-    return ("lvextend", "--size", f"{size}m", volume.name)
+def grow(volume: Volume, size: MiB, devices: Sequence[str] = ()) -> Command:
+    """Make a volume larger, on these physical volumes; none: whichever LVM likes."""
+    return ("lvextend", "--size", f"{size}m", volume.name, *devices)
 
 
-def snapshot(wanted: NewSnapshot) -> Command:
-    """Take a snapshot; in a thin pool it takes space as either is written to."""
+def snapshot(wanted: NewSnapshot, devices: Sequence[str] = ()) -> Command:
+    """Take a snapshot; in a thin pool it takes space as either is written to.
+
+    ``devices`` are as for ``create``.
+    """
     volume, kept = wanted
     size = () if volume.place.thin_pool else ("--size", f"{kept.size}m")
     return ("lvcreate", "--yes", "--snapshot", "--setactivationskip", "y", *_tagged(kept.volume),
-            *size, "--name", kept.volume.place.name, volume.name)  # fmt: skip
+            *size, "--name", kept.volume.place.name, volume.name, *devices)  # fmt: skip
 
 
 def roll_back(snapshot: Volume) -> Command:

@@ -1,7 +1,7 @@
 """Logical volumes that exist in memory only, as strict as those of LVM."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from msgspec.structs import replace as replace_struct
 
@@ -12,6 +12,9 @@ from common.noderpc.facts import StorageReport
 from noded.storage.lvm import names
 from noded.storage.lvm.adopting import check_adoptable, check_name, is_adopted
 from noded.storage.lvm.device import mapper_path
+from noded.storage.lvm.exclusive import devices_to_grow_on, kept_on
+from noded.storage.lvm.fake_group import FakeGroup, extents
+from noded.storage.lvm.placing import lay_out
 from noded.storage.lvm.refusals import (
     LOST,
     in_use,
@@ -22,28 +25,6 @@ from noded.storage.lvm.refusals import (
     not_there,
 )
 from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume, VolumeReport, Volumes
-
-TEBIBYTE = MiB(1 << 20)
-EXTENT = 4
-
-
-@dataclass
-class FakeGroup:
-    """A volume group on one physical volume; thin pools in it are named, with their sizes."""
-
-    capacity: MiB = TEBIBYTE
-    volumes: dict[str, VolumeReport] = field(default_factory=dict)
-    thin_pools: dict[str, MiB] = field(default_factory=dict)
-    rooms: dict[str, MiB] = field(default_factory=dict)  # of snapshots, which have another size
-
-    @property
-    def free(self) -> MiB:
-        thick = sum(
-            self.rooms[name] if each.goes_with_origin and name in self.rooms else each.size
-            for name, each in self.volumes.items()
-            if not each.place.thin_pool
-        )
-        return MiB(self.capacity - thick - sum(self.thin_pools.values()))
 
 
 class FakeVolumes(Volumes):
@@ -79,16 +60,9 @@ class FakeVolumes(Volumes):
         names.check(*(new.volume for new in wanted))
         self._remove_pointless(wanted)
         missing = [new for new in wanted if self._is_missing(new)]
-        for name in {new.volume.place.group for new in missing}:
-            thick = [
-                new for new in missing
-                if new.volume.place.group == name and not new.volume.place.thin_pool
-            ]  # fmt: skip
-            size = MiB(sum(_in_extents(new.size) for new in thick))
-            if self.groups[name].free < size:
-                raise no_space(name, size, self.groups[name].free)
-        for new in missing:
-            self._make(new, is_unfinished=True)
+        made = [pair for name, its in _by_group(missing) for pair in self._laid_out(name, its)]
+        for new, devices in made:
+            self._make(new, devices, is_unfinished=True)
         fresh = [new for new in wanted if self._there(new).is_unfinished]
         if fresh and self.delays:
             self.delays -= 1
@@ -180,14 +154,16 @@ class FakeVolumes(Volumes):
                 there.pop(volume.place.name), place=place, disk=None, instance=None, is_active=False
             )
 
-    async def grow(self, volume: Volume, size: MiB) -> None:
+    async def grow(self, volume: Volume, size: MiB, *, alone: bool = False) -> None:
         names.check(volume)
         there, group = self._wanted(volume, "grown"), self.groups[volume.place.group]
-        more = MiB(_in_extents(size) - there.size)
+        more = MiB(extents(size) - there.size)
         if more > 0:
             if not volume.place.thin_pool and group.free < more:
                 raise no_space_to_grow(volume, more, group.free)
-            self._change(volume, size=_in_extents(size))
+            if not volume.place.thin_pool and alone:
+                devices_to_grow_on(volume, size, there, group.as_told(volume.place.group))
+            self._change(volume, size=extents(size))
         if self.delays:
             self.delays -= 1
             raise Unfinished("It goes on.", done_mib=size // 2, total_mib=size)
@@ -200,15 +176,17 @@ class FakeVolumes(Volumes):
         for name in {each.volume.place.group for each in missing}:
             thick = [kept.size for volume, kept in missing
                      if volume.place.group == name and not volume.place.thin_pool]  # fmt: skip
-            size, free = MiB(sum(map(_in_extents, thick))), self.groups[name].free
+            size, free = MiB(sum(map(extents, thick))), self.groups[name].free
             if free < size:
                 raise no_space(name, size, free)
-        for volume, kept in missing:
-            self._make(kept)
+        told = {name: group.as_told(name) for name, group in self.groups.items()}
+        on = {each: kept_on(each, told[each.volume.place.group]) for each in missing}
+        for (volume, kept), devices in on.items():
+            self._make(kept, devices)
             there = self._wanted(volume, "kept as it is")
             is_active = there.is_active and not volume.place.thin_pool
             name, group = volume.place.name, self.groups[volume.place.group]
-            group.rooms[kept.volume.place.name] = _in_extents(kept.size)
+            group.rooms[kept.volume.place.name] = extents(kept.size)
             self._change(kept.volume, origin=name, is_active=is_active, size=there.size)
             self._copy(volume, kept.volume)
 
@@ -246,7 +224,18 @@ class FakeVolumes(Volumes):
             )
         total = group.thin_pools[thin_pool] if thin_pool else group.capacity
         free = group.thin_pools[thin_pool] if thin_pool else group.free
-        return StorageReport(pool=pool, total=total, free=free, usable=True)
+        spindles = None if thin_pool else group.as_told(name).spindles
+        return StorageReport(pool=pool, total=total, free=free, usable=True, spindles=spindles)
+
+    def _laid_out(
+        self, name: str, wanted: Sequence[NewVolume]
+    ) -> Iterator[tuple[NewVolume, tuple[str, ...]]]:
+        """Yield new volumes of a group with their physical volumes, as the real ones are put."""
+        thin = [new for new in wanted if new.volume.place.thin_pool and new.spindles is None]
+        yield from ((new, ()) for new in thin)
+        yield from lay_out(
+            [new for new in wanted if new not in thin], self.groups[name].as_told(name)
+        )
 
     def _remove_pointless(self, wanted: Sequence[NewVolume]) -> None:
         for new in wanted:
@@ -278,12 +267,15 @@ class FakeVolumes(Volumes):
     def _there(self, new: NewVolume) -> VolumeReport:
         return self.groups[new.volume.place.group].volumes[new.volume.place.name]
 
-    def _make(self, new: NewVolume, *, is_unfinished: bool = False) -> None:
+    def _make(
+        self, new: NewVolume, devices: tuple[str, ...] = (), *, is_unfinished: bool = False
+    ) -> None:
         self._made += 1
         place = new.volume.place
         self.groups[place.group].volumes[place.name] = VolumeReport(
-            place=place, size=_in_extents(new.size), uuid=f"fake-{self._made}",
-            disk=new.volume.disk, instance=new.volume.instance, devices=(f"/dev/{place.group}",),
+            place=place, size=extents(new.size), uuid=f"fake-{self._made}",
+            disk=new.volume.disk, instance=new.volume.instance,
+            devices=devices or (f"/dev/{place.group}",),
             is_unfinished=is_unfinished,
         )  # fmt: skip
 
@@ -336,5 +328,9 @@ class FakeVolumes(Volumes):
         group[volume.place.name] = replace(group[volume.place.name], **changes)  # type: ignore[arg-type] # fields of a report
 
 
-def _in_extents(size: MiB) -> MiB:
-    return MiB(-(-size // EXTENT) * EXTENT)
+def _by_group(wanted: Iterable[NewVolume]) -> Iterable[tuple[str, list[NewVolume]]]:
+    """Return new volumes by the names of their groups."""
+    groups: dict[str, list[NewVolume]] = {}
+    for new in wanted:
+        groups.setdefault(new.volume.place.group, []).append(new)
+    return groups.items()

@@ -164,7 +164,7 @@ class LinuxVolumes(Volumes):
         group = volume.place.group
         return (await lvm.look_at(group))[group].volumes
 
-    async def grow(self, volume: Volume, size: MiB) -> None:
+    async def grow(self, volume: Volume, size: MiB, *, alone: bool = False) -> None:
         names.check(volume)
         self._seen.doubt([volume])  # it may hold old data for a while
         async with self._turns.of(volume.place.group):
@@ -174,7 +174,7 @@ class LinuxVolumes(Volumes):
                 # What is being zeroed is zeroed up to where the volume ended when that began.
                 await self._zeroing.stop([volume])
                 start = start or (None if volume.place.thin_pool else found.report.size)
-                await grow(volume, size, found)
+                await grow(volume, size, found, alone=alone)
         if start is not None:
             if not found.report.is_active:
                 await lvm.change(commands.activate([volume]))

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from common.errors import NodeFailure
 from common.names import MiB
 from noded.storage.lvm import commands, lvm
+from noded.storage.lvm.exclusive import devices_to_grow_on, kept_on
+from noded.storage.lvm.extents import in_extents
 from noded.storage.lvm.ours import Found, change_unused
 from noded.storage.lvm.parse import Group, parse_created
-from noded.storage.lvm.placing import check_space, in_extents, place
+from noded.storage.lvm.placing import check_space, lay_out
 from noded.storage.lvm.refusals import no_space_to_grow, not_ours
 from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume
 
@@ -40,9 +42,7 @@ async def make(wanted: Sequence[NewVolume], group: Group) -> list[Volume]:
             raise not_ours(new.volume, report)
     missing = [new for new, report in there.items() if report is None]
     half = [new.volume for new, report in there.items() if report and report.is_unfinished]
-    check_space(missing, group)
-    where = place(missing, group)
-    lines = [commands.create(new, where.get(new.volume.place.name, ())) for new in missing]
+    lines = [commands.create(new, devices) for new, devices in lay_out(missing, group)]
     if half:
         lines.append(commands.activate(half))
     if lines:
@@ -69,7 +69,8 @@ async def keep(wanted: Sequence[NewSnapshot], group: Group) -> None:
     if not missing:
         return
     check_space([each.kept for each in missing], group)
-    said = await lvm.change_all(map(commands.snapshot, missing))
+    lines = [commands.snapshot(each, kept_on(each, group)) for each in missing]
+    said = await lvm.change_all(lines)
     made = parse_created(said.stdout)
     kept = [each.kept.volume for each in missing]
     if not made.issuperset(volume.place.name for volume in kept):
@@ -81,11 +82,14 @@ async def keep(wanted: Sequence[NewSnapshot], group: Group) -> None:
         )
 
 
-async def grow(volume: Volume, size: MiB, found: Found) -> None:
-    more = MiB(in_extents(size, found.group) - found.report.size)
+async def grow(volume: Volume, size: MiB, found: Found, *, alone: bool) -> None:
+    more = MiB(in_extents(size, found.group.extent) - found.report.size)
+    devices: tuple[str, ...] = ()
     if not volume.place.thin_pool:
+        if alone:
+            devices = devices_to_grow_on(volume, size, found.report, found.group)
         if more > found.group.free:
             raise no_space_to_grow(volume, more, found.group.free)
         if found.unzeroed is None:
             await lvm.change(commands.mark_unzeroed(volume, found.report.size))
-    await lvm.change(commands.grow(volume, size))
+    await lvm.change(commands.grow(volume, size, devices))

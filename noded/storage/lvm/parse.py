@@ -10,6 +10,7 @@ import msgspec
 from common.errors import NodeFailure
 from common.model.disk import LvmBacking
 from common.names import MiB
+from common.noderpc.facts import Spindles
 from noded.storage.lvm import names
 from noded.storage.lvm.commands import UNZEROED
 from noded.storage.lvm.volumes import VolumeReport
@@ -28,6 +29,7 @@ class PhysicalVolume:
     free: MiB
     is_allocatable: bool
     is_missing: bool
+    is_empty: bool  # nothing of it is anybody's
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,17 @@ class Group:
     @property
     def usable_devices(self) -> tuple[PhysicalVolume, ...]:
         return tuple(each for each in self.devices if each.is_allocatable and not each.is_missing)
+
+    @property
+    def spindles(self) -> Spindles:
+        """Return how many devices new volumes can take space of, and how many for themselves."""
+        sizes = [each.size for each in self.usable_devices]
+        return Spindles(
+            total=len(sizes),
+            free=sum(each.is_empty for each in self.usable_devices),
+            smallest=min(sizes, default=MiB(0)),
+            largest=max(sizes, default=MiB(0)),
+        )
 
 
 def parse_groups(text: bytes) -> dict[str, Group]:
@@ -156,6 +169,7 @@ def _device(row: dict[str, str]) -> PhysicalVolume:
         free=MiB(int(row["pv_free"]) // MIB),
         is_allocatable=bool(row["pv_allocatable"]),
         is_missing=bool(row["pv_missing"]),
+        is_empty=int(row["pv_free"]) == int(row["pv_size"]),
     )
 
 

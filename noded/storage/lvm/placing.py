@@ -1,11 +1,38 @@
-"""On which physical volumes new volumes go: near to one another. Pure."""
+"""On which physical volumes new volumes go: near to one another, or apart. Pure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from common.names import MiB
+from noded.storage.lvm.exclusive import empty_devices
+from noded.storage.lvm.extents import in_extents
 from noded.storage.lvm.parse import Group
 from noded.storage.lvm.refusals import no_space, no_thin_pool
 from noded.storage.lvm.volumes import NewVolume
+
+
+def lay_out(
+    wanted: Sequence[NewVolume], group: Group
+) -> tuple[tuple[NewVolume, tuple[str, ...]], ...]:
+    """Return new volumes as they are made, each with its physical volumes; none: LVM's choice.
+
+    What has some for itself is spread over all of them, so that none looks empty to others.
+
+    Raises:
+        InvalidRequest: as ``empty_devices``.
+        NodeFailure: there is no room for all.
+    """
+    apart = [new for new in wanted if new.spindles is not None]
+    together = [new for new in wanted if new.spindles is None]
+    check_space(together, group)
+    own = empty_devices(apart, group)
+    chosen = {**place(together, group), **own}
+
+    def made(new: NewVolume) -> NewVolume:
+        devices = own.get(new.volume.place.name)
+        return replace(new, stripes=len(devices)) if devices else new
+
+    return tuple((made(new), chosen.get(new.volume.place.name, ())) for new in wanted)
 
 
 def place(wanted: Sequence[NewVolume], group: Group) -> Mapping[str, tuple[str, ...]]:
@@ -55,14 +82,8 @@ def check_space(wanted: Sequence[NewVolume], group: Group) -> None:
             raise no_thin_pool(group.name, thin_pool)
 
 
-def in_extents(size: MiB, group: Group, stripes: int = 1) -> MiB:
-    """Return what a volume of ``size`` takes of its group: extents, as many on each stripe."""
-    step = group.extent * stripes
-    return MiB(-(-size // step) * step)
-
-
 def _size(wanted: Sequence[NewVolume], group: Group) -> MiB:
-    return MiB(sum(in_extents(new.size, group, new.stripes) for new in wanted))
+    return MiB(sum(in_extents(new.size, group.extent, new.stripes) for new in wanted))
 
 
 def _roomiest(free: Mapping[str, MiB], used: set[str], size: MiB) -> str:

@@ -40,6 +40,15 @@ def no_space_to_grow(volume: Volume, more: MiB, free: MiB) -> NodeFailure:
     )
 
 
+def no_empty_devices(group: str, wanted: int, free: int) -> NodeFailure:
+    return NodeFailure(
+        f"A disk of {group} is to have {wanted} physical volume(s) for itself, and {free} are "
+        "empty.",
+        group=group,
+        free=free,
+    )
+
+
 def not_ours(volume: Volume, there: VolumeReport) -> Conflict:
     what = f"the disk {there.disk}" if there.disk else "a volume that is not ours"
     return Conflict(f"{volume.name} cannot become a disk: {what} is there.", volume=volume.name)

@@ -100,7 +100,9 @@ def room_in(pool: Pool, group: Group | None) -> StorageReport:
         )
         return _unusable(pool, problem, total=group.size)
     if not thin_pool:
-        return StorageReport(pool=pool, total=group.size, free=group.free, usable=True)
+        return StorageReport(
+            pool=pool, total=group.size, free=group.free, usable=True, spindles=group.spindles
+        )
     thin = group.thin_pools.get(thin_pool)
     if thin is None:
         return _unusable(pool, f"The volume group {name} has no thin pool {thin_pool}.")

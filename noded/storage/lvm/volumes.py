@@ -37,6 +37,8 @@ class NewVolume:
         stripes: over how many physical volumes its data is spread.
         stripe_kib: the size of a stripe; 0: as LVM prefers.
         zeros: how much of its beginning has to be zeros; None: all, as guests may read it.
+        spindles: how many physical volumes it is to have for itself, all of which it takes some
+            of; None: it shares them with others. A snapshot then goes on those of its volume.
         tells_of: what is on it is about this other volume, asked for together with it; one that
             is there without it is made anew.
     """
@@ -46,6 +48,7 @@ class NewVolume:
     stripes: int = 1
     stripe_kib: int = 0
     zeros: MiB | None = None
+    spindles: int | None = None
     tells_of: Volume | None = None
 
 
@@ -117,11 +120,13 @@ class Volumes(Protocol):
         """Make volumes, inactive, zeros as far as wanted; those that are there stay as they are.
 
         All that are made are put as near to one another as there is room: on one physical
-        volume, if they fit; else each disk's on one. If one cannot be made, none of them is.
+        volume, if they fit; else each disk's on one. Those that have physical volumes for
+        themselves are on these, which nothing else was on. If one cannot be made, none of them is.
 
         Raises:
             Unfinished: not all are zeros yet; to be asked again.
             Conflict: something that is not ours has the name; it is untouched.
+            InvalidRequest: it cannot have so few physical volumes for itself.
             NodeFailure: no such group, or no space in it (``free_mib``).
         """
 
@@ -193,8 +198,10 @@ class Volumes(Protocol):
             NodeFailure: it is open.
         """
 
-    async def grow(self, volume: Volume, size: MiB) -> None:
+    async def grow(self, volume: Volume, size: MiB, *, alone: bool = False) -> None:
         """Have a volume be at least of ``size``; what is added is zeros. It may be open.
+
+        If it is to stay ``alone``, it takes of no physical volumes but those that it has.
 
         Raises:
             Unfinished: what was added is not all zeros yet; to be asked again.

@@ -13,7 +13,15 @@ WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
 
 def group(free: dict[str, int], *volumes: VolumeReport) -> Group:
     devices = tuple(
-        PhysicalVolume(name, name, MiB(1000), MiB(size), is_allocatable=True, is_missing=False)
+        PhysicalVolume(
+            name,
+            name,
+            MiB(1000),
+            MiB(size),
+            is_allocatable=True,
+            is_missing=False,
+            is_empty=size == 1000,
+        )
         for name, size in free.items()
     )
     return Group(
