@@ -105,7 +105,7 @@ OF_COPIES = (
     ),
     Fault(
         "arrived and given up", "what has come from another cluster stays",
-        "coordinator/operations/steps/between_clusters.py",
+        "coordinator/operations/steps/expected_disks.py",
         """        f"receive the disks of {name} from another cluster",
         do=do,
         undo=lambda: _end(cluster, sides, carrier),

@@ -38,7 +38,6 @@ from coordinator.operations.placement.growth import promise_of_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step
-from coordinator.operations.steps.between_clusters import send_disks
 from coordinator.operations.steps.carriers import Scripts, WholeDisks
 from coordinator.operations.steps.checks import (
     check_not_elsewhere,
@@ -51,6 +50,7 @@ from coordinator.operations.steps.guests import start_again, stop_guest
 from coordinator.operations.steps.patience import in_passing
 from coordinator.operations.steps.script_copies import copy_by_script
 from coordinator.operations.steps.scripts import complete
+from coordinator.operations.steps.sent_disks import send_disks
 from coordinator.operations.steps.snapshots import delete_snapshot, take_snapshots
 from coordinator.state.config import Config
 

@@ -9,10 +9,10 @@ from common.noderpc.snapshots import SnapshotSpec
 from coordinator.disks.holding import Handover
 from coordinator.operations.instance.remove import RemovePlan
 from coordinator.operations.placement.promises import PlannedInstance
-from coordinator.operations.steps.between_clusters import SentDisk
 from coordinator.operations.steps.copies import DiskCopy
 from coordinator.operations.steps.script_copies import ScriptCopy
 from coordinator.operations.steps.scripts import ScriptRun
+from coordinator.operations.steps.sent_disks import SentDisk
 
 
 class ExportPlan(Order, kw_only=True):

@@ -18,14 +18,14 @@ from coordinator.operations.backup.renaming import plan_renaming, rename_within
 from coordinator.operations.backup.trust import Destination, Trust, trust_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step
-from coordinator.operations.steps.between_clusters import (
+from coordinator.operations.steps.carriers import Scripts, WholeDisks
+from coordinator.operations.steps.copies import side_of
+from coordinator.operations.steps.expected_disks import (
     ExpectedDisk,
     confirm_received,
     expect_disks,
     let_go_of_received,
 )
-from coordinator.operations.steps.carriers import Scripts, WholeDisks
-from coordinator.operations.steps.copies import side_of
 from coordinator.operations.steps.scripts import ScriptRun
 
 CONNECT_S = 180.0  # beyond what the instance may take to stop

@@ -16,9 +16,9 @@ from coordinator.operations.backup.by_script import can_pass_on, export_run
 from coordinator.operations.backup.prepare import name_of_key
 from coordinator.operations.backup.trust import Destination, Place, Trust
 from coordinator.operations.cluster_view import Cluster
-from coordinator.operations.steps.between_clusters import SentDisk
 from coordinator.operations.steps.copies import Side
 from coordinator.operations.steps.scripts import ScriptRun, complete
+from coordinator.operations.steps.sent_disks import SentDisk
 
 
 async def find_sender(
