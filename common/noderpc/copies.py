@@ -144,14 +144,25 @@ class Copies(NodeService, prefix="copies"):
     @rpc(timeout=30, safe_to_repeat=True)
     @abstractmethod
     async def begin_confirm(self, *, copy: CopyId, task: TaskId) -> None:
-        """Begin the task that lets who has brought a disk hear that all of it is there.
+        """Begin the task that lets the other side hear what it waits for, at the end of a copy.
 
-        Done when that was heard, upon which the peer may delete what it has. It fails with a
+        Who has brought a disk hears that all of it is there: then its cluster may let go of what
+        it has. Who expected it hears that this is so: then its cluster may start what has come.
+
+        Done when that was heard, or said by who has nothing more to hear. It fails with a
         NodeFailure if nobody came to hear it, or this node knows nothing of the copy any more.
 
         Args:
-            copy: one that has come, and was to be confirmed.
+            copy: one that has come, or was brought, and was to be confirmed.
             task: the new task's id.
+        """
+
+    @rpc(timeout=30, safe_to_repeat=True)
+    @abstractmethod
+    async def has_arrived(self, *, copy: CopyId) -> bool:
+        """Tell whether all of a copy is there, durable, be it that this node expects or brings it.
+
+        Of what it brings the other side has said so. Of what it does not know it has not arrived.
         """
 
     @rpc(timeout=30, safe_to_repeat=True)
@@ -167,6 +178,8 @@ class Copies(NodeService, prefix="copies"):
         compression: Compression,
         rate: Rate,
         task: TaskId,
+        until_confirmed: bool = False,
+        beside: tuple[CopyId, ...] = (),
     ) -> None:
         """Begin the task that brings what is on an attached disk to ``peer``, who expects it.
 
@@ -182,6 +195,11 @@ class Copies(NodeService, prefix="copies"):
             compression: of what is sent.
             rate: of what is sent.
             task: the new task's id; cancelled, nobody watches the copy, which goes on.
+            until_confirmed: ``peer`` does not hear that this was heard before ``begin_confirm``,
+                for which it waits an hour; unless more is to be brought than this.
+            beside: copies that this node brings of the same instance. Of all of them the last
+                one of which ``peer`` says that it is there is held back; of the others it hears
+                at once.
 
         Raises:
             NodeFailure: the disk is not attached, or in use.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from common.errors import NodeFailure
 from common.tls.context import stranger_context
+from noded.copies.confirmation import see_confirmed
 from noded.copies.door import knows
 from noded.copies.fetching import CONNECT_S
 from noded.copies.frames import DEAD_AFTER_S, Heard, Hello, Line
@@ -35,8 +36,18 @@ class Bringer:
                 verdict = self._serving.serve(line, hello)
                 if verdict.problem:
                     raise NodeFailure(f"{peer}: {verdict.problem}")
-            self._status.succeed()
+            self._see_let_go(line)
             line.say(Heard())
+            self._status.succeed()
+
+    def _see_let_go(self, line: Line) -> None:
+        """Return when the other side may hear that all is known to be there."""
+        if self._order.confirmation is None:
+            self._status.succeed()  # nobody else says so before it is heard
+            return
+        self._status.arrive()
+        so_far = f"{self._order.peer.name} has all of {self._order.path}"
+        see_confirmed(self._order.confirmation, so_far, go_on=line.see_silent)
 
     def _connect(self) -> Line:
         place = (self._order.host, self._order.offer.port)

@@ -133,15 +133,15 @@ class ProcessCopier(Copier):
         return offer
 
     async def confirm(self, copy: str) -> None:
-        home = self._home(copy, "fetch")
+        home = self._known(copy)
         if not home.exists:
             raise NodeFailure("This node knows nothing of this copy any more.", copy=copy)
         home.confirm()
 
     async def confirm_unless_last(self, copy: str, beside: Sequence[str]) -> None:
         # Nothing is awaited in between: of two that come at the same time one is the last.
-        home = self._home(copy, "fetch")
-        if home.exists and any(self._home(each, "fetch").is_to_come for each in beside):
+        home = self._known(copy)
+        if home.exists and any(self._known(each).is_to_come for each in beside):
             home.confirm()
 
     async def bring(
@@ -153,6 +153,8 @@ class ProcessCopier(Copier):
         offer: Offer,
         compression: Compression,
         rate: int,
+        *,
+        until_confirmed: bool = False,
     ) -> None:
         home = self._home(copy, "bring")
         if self._goes_on(home):
@@ -160,7 +162,7 @@ class ProcessCopier(Copier):
         await self._reap(home)
         with ExitStack() as ours:
             descriptor = await in_thread(self._open, ours, disk, Mode.READ_ONLY)
-            (status,) = _files(ours, home, "status.json")
+            confirmation, status = _files(ours, home, CONFIRMATION, "status.json")
             order = Bringing(
                 identity=str(self._identity),
                 peer=peer,
@@ -172,12 +174,15 @@ class ProcessCopier(Copier):
                 disk=descriptor,
                 layout=layout_of(disk.backing),
                 status=status,
+                confirmation=confirmation if until_confirmed else None,
             )
             self._start(home, order, order.descriptors)
 
+    async def has_arrived(self, copy: str) -> bool:
+        return self._known(copy).has_arrived
+
     async def look(self, copy: str) -> Fetched:
-        fetch, bring = self._home(copy, "fetch"), self._home(copy, "bring")
-        home = bring if bring.exists else fetch
+        home = self._known(copy)
         runs, told = self._runs(home), home.told()  # in this order: it may end in between
         fetched = told.fetched if told else Fetched()
         if runs or fetched.has_ended:
@@ -200,6 +205,11 @@ class ProcessCopier(Copier):
         """Tell whether the process of a home works, or has succeeded."""
         told = home.told()
         return self._runs(home) or bool(told and told.fetched.has_ended)
+
+    def _known(self, copy: str) -> Home:
+        """Return what is kept of a copy that this node brings, or else fetches or expects."""
+        bring = self._home(copy, "bring")
+        return bring if bring.exists else self._home(copy, "fetch")
 
     def _home(self, copy: str, side: str) -> Home:
         return Home(self._directory / f"{copy}.{side}")

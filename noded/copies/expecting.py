@@ -13,9 +13,10 @@ from noded.copies.door import Door
 from noded.copies.filling import Filling
 from noded.copies.frames import DEAD_AFTER_S, Heard, Hello, Line, Verdict
 from noded.copies.orders import Expecting
+from noded.copies.serving import SYNC_S
 from noded.copies.status import Status
 
-CONFIRMED_S = 90.0  # in which one who has not heard that all is there comes again to ask
+CONFIRMED_S = 90.0  # in which one whose line broke comes again to hear that all is there
 
 
 class Expecter:
@@ -64,6 +65,7 @@ class Expecter:
                 self._is_there = True
                 self._see_confirmed(line)
                 line.say(Verdict())
+            line.stand_by(SYNC_S)  # for the other cluster to record that it lets go
             line.hear(Heard)
             self._is_heard = True
 
@@ -78,7 +80,7 @@ class Expecter:
         self._status.arrive()
         try:
             with _telling(line):
-                see_confirmed(self._order.confirmation, self._order.path)
+                see_confirmed(self._order.confirmation, f"All of {self._order.path} has arrived")
         except GntError:
             self._is_there = False  # for nobody is to be told so any more
             raise

@@ -175,11 +175,18 @@ class FakeCopier(Copier):
         host: str,
         offer: Offer,
         compression: Compression,  # noqa: ARG002 -- words are short
-        rate: int,  # noqa: ARG002
+        rate: int,
+        *,
+        until_confirmed: bool = False,
     ) -> None:
         if not self._between.brings(copy):
             self._open(disk)
-            self._between.bring(copy, disk, peer, host, offer)
+            self._between.bring(
+                copy, disk, peer, host, offer, rate, until_confirmed=until_confirmed
+            )
+
+    async def has_arrived(self, copy: str) -> bool:
+        return self._between.has_arrived(copy)
 
     async def look(self, copy: str) -> Fetched:
         if between := self._between.look(copy):

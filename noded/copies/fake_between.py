@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol
-
-from msgspec.structs import replace
 
 from common.errors import NodeFailure
 from common.model.disk import StreamBacking
@@ -15,6 +14,7 @@ from common.noderpc.disks import DiskSpec
 from noded.copies.chunks import CHUNK
 from noded.copies.expecting import CONFIRMED_S
 from noded.copies.interface import Fetched
+from noded.copies.serving import SYNC_S
 
 CONNECT_S = 0.01
 
@@ -33,12 +33,24 @@ class _Expected:
     disk: DiskSpec
     peer: Stranger
     offer: Offer
-    give_up_at: float
+    wait_s: float
     is_confirmed: bool
+    give_up_at: float = inf
     done: float = 0.0  # MiB
+    is_visited: bool = False
     is_there: bool = False
     problem: NodeFailure | None = None
     has_ended: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        return not (self.problem or self.has_ended)
+
+    def wait(self) -> None:
+        """Begin to wait for who comes, or comes again."""
+        self.is_visited = False
+        if not self.is_there or self.is_confirmed:
+            self.give_up_at = _now() + (CONFIRMED_S if self.is_there else self.wait_s)
 
 
 @dataclass
@@ -47,12 +59,22 @@ class _Brought:
     peer: Stranger
     host: str
     offer: Offer
+    mib_per_s: float
     begun_at: float
     looked_at: float
+    is_confirmed: bool
     done: float = 0.0
     visited: "tuple[FakeBetween, str] | None" = None
+    give_up_at: float = inf
+    is_there: bool = False
     problem: NodeFailure | None = None
     has_ended: bool = False
+
+    def hang_up(self) -> None:
+        """Have who expects it notice that nobody brings it any more."""
+        if self.visited:
+            there, copy = self.visited
+            there.break_off(copy)
 
 
 @dataclass
@@ -109,7 +131,8 @@ class FakeBetween:
         """End one copy, or all of them."""
         for each in [copy] if copy else self.known:
             self._expected.pop(each, None)
-            self._brought.pop(each, None)
+            if brought := self._brought.pop(each, None):
+                brought.hang_up()
 
     def expect(
         self,
@@ -122,20 +145,34 @@ class FakeBetween:
     ) -> Offer:
         self._bridge.ports += 1
         offer = Offer(port=self._bridge.ports, secret=f"secret {self._bridge.ports}")
-        self._expected[copy] = _Expected(disk, peer, offer, _now() + wait_s, not until_confirmed)
+        self._expected[copy] = expected = _Expected(disk, peer, offer, wait_s, not until_confirmed)
+        expected.wait()
         return offer
 
     def confirm(self, copy: str) -> None:
-        """Let who has brought a copy hear that it is there."""
+        """Let the other side hear that it is there, or that this was heard."""
+        if brought := self._brought.get(copy):
+            brought.is_confirmed = True
+            return
         if (expected := self._expected.get(copy)) is None:
             raise NodeFailure("This node knows nothing of this copy any more.", copy=copy)
         if not expected.is_confirmed:
-            expected.is_confirmed, expected.give_up_at = True, _now() + CONFIRMED_S
+            expected.is_confirmed = True
+            expected.give_up_at = _now() + SYNC_S
+            if not expected.is_visited:
+                expected.wait()
 
     def is_to_come(self, copy: str) -> bool:
-        """Tell whether a copy has not come, and nobody can hear that it has."""
-        expected = self._expected.get(copy)
-        return expected is not None and not (expected.is_there or expected.is_confirmed)
+        """Tell whether a copy has not arrived, and nobody can hear that it has."""
+        known = self._known(copy)
+        return known is not None and not (known.is_there or known.is_confirmed)
+
+    def has_arrived(self, copy: str) -> bool:
+        known = self._known(copy)
+        return known is not None and known.is_there
+
+    def _known(self, copy: str) -> _Brought | _Expected | None:
+        return self._brought.get(copy) or self._expected.get(copy)
 
     def offered(self, copy: str) -> Offer | None:
         expected = self._expected.get(copy)
@@ -150,16 +187,32 @@ class FakeBetween:
         """Wait again, where it was expected, for all of it."""
         expected = self._expected[copy]
         expected.problem, expected.done = None, 0.0
+        expected.wait()
 
     def brings(self, copy: str) -> bool:
         """Tell whether a copy is being brought, or has been."""
         brought = self._brought.get(copy)
         return brought is not None and brought.problem is None
 
-    def bring(self, copy: str, disk: DiskSpec, peer: Stranger, host: str, offer: Offer) -> None:
+    def bring(
+        self,
+        copy: str,
+        disk: DiskSpec,
+        peer: Stranger,
+        host: str,
+        offer: Offer,
+        rate: int = 0,
+        *,
+        until_confirmed: bool = False,
+    ) -> None:
         before = self._brought.get(copy)
         done = before.done if before and not _is_stream(disk) else 0.0
-        self._brought[copy] = _Brought(disk, peer, host, offer, _now(), _now(), done)
+        is_confirmed = not until_confirmed or bool(before and before.is_confirmed)
+        now = _now()
+        mib_per_s = rate or inf
+        self._brought[copy] = _Brought(
+            disk, peer, host, offer, mib_per_s, now, now, is_confirmed, done
+        )
 
     def look(self, copy: str) -> Fetched | None:
         """Tell how far a copy is; None of one that is within a cluster."""
@@ -167,17 +220,11 @@ class FakeBetween:
         if brought := self._brought.get(copy):
             if brought.problem:
                 raise brought.problem
-            return _fetched(brought.disk, brought.done, has_ended=brought.has_ended)
+            return _fetched(brought)
         if expected := self._expected.get(copy):
             if expected.problem:
                 raise expected.problem
-            if not expected.has_ended and _now() > expected.give_up_at:
-                what = " to hear that all is there" if expected.is_there else ""
-                raise NodeFailure(f"Nobody has come from {expected.peer.name}{what}.")
-            return replace(
-                _fetched(expected.disk, expected.done, has_ended=expected.has_ended),
-                is_there=expected.is_there,
-            )
+            return _fetched(expected)
         return None
 
     def settle(self) -> None:
@@ -186,13 +233,19 @@ class FakeBetween:
             machine.bring_on()
 
     def bring_on(self) -> None:
-        for each in self._brought.values():
-            self._bring_on(each)
+        for expected in self._expected.values():
+            if expected.is_open and _now() > expected.give_up_at:
+                what = " to hear that all is there" if expected.is_there else ""
+                problem = f"Nobody has come from {expected.peer.name}{what}."
+                expected.problem = NodeFailure(problem)
+        for brought in self._brought.values():
+            if not (brought.problem or brought.has_ended):
+                self._bring_on(brought)
 
     def expecting(self, offer: Offer, certificate: str) -> str | None:
         for copy, each in self._expected.items():
             is_it = each.offer == offer and each.peer.certificate == certificate
-            if is_it and each.problem is None:
+            if is_it and each.is_open:
                 return copy
         return None
 
@@ -202,15 +255,17 @@ class FakeBetween:
         return [
             (copy, each.disk)
             for copy, each in every
-            if each.peer.certificate == certificate and not (each.has_ended or each.problem)
+            if each.peer.certificate == certificate and each.is_open
         ]
 
     def receive(self, copy: str, word: str, done: float) -> str | None:
         """Take what has come; return what has become of it, None as long as that is open."""
         expected = self._expected[copy]
+        if not expected.is_visited:
+            expected.is_visited = True
+            expected.give_up_at = _now() + SYNC_S if expected.is_there else inf
         if expected.is_there:
-            expected.has_ended = expected.is_confirmed
-            return "" if expected.has_ended else None
+            return "" if expected.is_confirmed else None
         is_whole = done >= expected.disk.size
         self._contents.write(expected.disk, word if is_whole else f"a part of {word}")
         expected.done = done
@@ -218,8 +273,13 @@ class FakeBetween:
         if ending:
             self.refuse(copy, ending)
         expected.is_there = ending == ""
-        expected.has_ended = expected.is_there and expected.is_confirmed
+        if expected.is_there:
+            expected.give_up_at = _now() + SYNC_S
         return None if expected.is_there and not expected.is_confirmed else ending
+
+    def hear(self, copy: str) -> None:
+        """Hear that it was heard that all is there."""
+        self._expected[copy].has_ended = True
 
     def refuse(self, copy: str, problem: str) -> None:
         """Have nothing of a copy after all."""
@@ -228,22 +288,26 @@ class FakeBetween:
     def break_off(self, copy: str) -> None:
         """Lose who brings a copy; what goes to a script cannot be taken up again."""
         expected = self._expected.get(copy)
-        if expected and _is_stream(expected.disk) and not expected.is_there:
+        if expected is None or not expected.is_open:
+            return
+        expected.wait()
+        if _is_stream(expected.disk) and not expected.is_there:
             expected.problem = BrokenOff("The connection was closed.", done=0)
 
     def _bring_on(self, brought: _Brought) -> None:
-        if brought.has_ended or brought.problem or _now() - brought.begun_at < CONNECT_S:
+        if _now() - brought.begun_at < CONNECT_S:
             return
         since, brought.looked_at = brought.looked_at, _now()
         found = self._bridge.find(brought.host, brought.peer, brought.offer, self.certificate)
         if found is None:
-            if brought.visited:
-                there, copy = brought.visited
-                there.break_off(copy)
+            brought.hang_up()
             done = round(brought.done * CHUNK)
             brought.problem = BrokenOff("The connection was refused.", done=done)
             return
-        more = (_now() - since) * self._bridge.mib_per_s
+        if brought.is_there:
+            self._see_let_go(brought, *found)
+            return
+        more = (_now() - since) * min(brought.mib_per_s, self._bridge.mib_per_s)
         brought.done = min(brought.disk.size, brought.done + more)
         brought.visited = there, copy = found
         is_whole = brought.done >= brought.disk.size
@@ -254,15 +318,30 @@ class FakeBetween:
             ending = there.receive(copy, self._contents.read(brought.disk), brought.done)
         if ending:
             brought.problem = NodeFailure(f"{brought.peer.name}: {ending}")
-        brought.has_ended = ending == ""
+        brought.is_there, brought.give_up_at = ending == "", _now() + SYNC_S
+        if brought.is_there:
+            self._see_let_go(brought, there, copy)
+
+    def _see_let_go(self, brought: _Brought, there: "FakeBetween", copy: str) -> None:
+        if brought.is_confirmed:
+            there.hear(copy)
+            brought.has_ended = True
+        elif _now() > brought.give_up_at:
+            brought.problem = NodeFailure("The cluster of this node has not recorded that.")
+            brought.hang_up()
 
 
 def _is_stream(disk: DiskSpec) -> bool:
     return isinstance(disk.backing, StreamBacking)
 
 
-def _fetched(disk: DiskSpec, done: float, *, has_ended: bool) -> Fetched:
-    return Fetched(done=round(done * CHUNK), total=disk.size * CHUNK, has_ended=has_ended)
+def _fetched(known: _Expected | _Brought) -> Fetched:
+    return Fetched(
+        done=round(known.done * CHUNK),
+        total=known.disk.size * CHUNK,
+        is_there=known.is_there,
+        has_ended=known.has_ended,
+    )
 
 
 def _now() -> float:

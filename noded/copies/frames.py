@@ -3,7 +3,7 @@
 Whoever fetches says hello: the offer's secret, and how many chunks it has, with their sum. The
 other side answers with the disk's size and the chunk at which it begins; then come frames, until
 the sum of the whole disk. The one who fetches confirms when all is durable. Who brings a disk to
-another cluster says that this was heard: it is not offered again then.
+another cluster says that this was heard, when his own has let go of it: it is not offered again.
 """
 
 import socket
@@ -69,7 +69,7 @@ class Verdict(Order):
 
 
 class Heard(Order):
-    """The verdict has arrived."""
+    """The verdict has arrived, and who has brought the disk lets go of what he has."""
 
 
 class Frame(NamedTuple):
@@ -101,6 +101,30 @@ class Line:
         self._connection.settimeout(seconds)
         option = max(DEAD_AFTER_S, round(seconds)) * 1000
         self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, option)
+
+    def stand_by(self, seconds: float) -> None:
+        """Wait so long for a word; that the other machine is there its kernel goes on to tell."""
+        self._connection.settimeout(seconds)
+        self._connection.setsockopt(
+            socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_AFTER_S * 1000
+        )
+
+    def see_silent(self) -> None:
+        """Notice that the other side is gone, where it has nothing to say.
+
+        Raises:
+            Garbled, OSError, EOFError: it is, or says something.
+        """
+        before = self._connection.gettimeout()
+        self._connection.settimeout(0)
+        try:
+            if self._connection.recv(1):
+                raise Garbled("it says something where it has to wait")
+            raise EOFError("the connection was closed")
+        except ssl.SSLWantReadError:
+            return
+        finally:
+            self._connection.settimeout(before)
 
     def say(self, word: Order) -> None:
         text = to_json(word)

@@ -24,7 +24,7 @@ class Home(ProcessHome):
         return None
 
     def confirm(self) -> None:
-        """Let who has brought it hear that all is there."""
+        """Let the other side hear what it waits for."""
         descriptor = self.open(CONFIRMATION)
         try:
             confirm(descriptor)
@@ -33,12 +33,18 @@ class Home(ProcessHome):
 
     @property
     def is_to_come(self) -> bool:
-        """Whether it has not come yet for sure, and nobody can hear that it has."""
+        """Whether it is not there yet for sure, and nobody can hear that it is."""
         told = self.told()
         if told is None or told.fetched.is_there or told.fetched.has_ended:
             return False
         path = self.directory / CONFIRMATION
         return not (path.exists() and path.stat().st_size)
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether all of it is known to be there."""
+        told = self.told()
+        return told is not None and (told.fetched.is_there or told.fetched.has_ended)
 
     def told(self) -> Told | None:
         return read_status(self.directory / "status.json")

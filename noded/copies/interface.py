@@ -17,7 +17,7 @@ class Fetched(Report):
     received: int = 0  # or brought, of bytes that had to be sent
     seconds: float = 0.0  # since it was begun last
     done_before: int = 0  # when it was begun last
-    is_there: bool = False  # all of it, durable; who has brought it is to hear so when confirmed
+    is_there: bool = False  # all of it, durable; the other side is to hear so when confirmed
     has_ended: bool = False
 
 
@@ -44,14 +44,16 @@ class Copier(Protocol):
         """Wait for who fills a disk, or go on; see ``Copies.begin_expect``."""
 
     async def confirm(self, copy: str) -> None:
-        """Let who has brought a disk hear that it is there; ``look`` tells when that was heard.
+        """Let the other side hear that it is there, or that this was heard; see ``Copies``.
+
+        ``look`` tells when it has.
 
         Raises:
             NodeFailure: nothing is known of the copy.
         """
 
     async def confirm_unless_last(self, copy: str, beside: Sequence[str]) -> None:
-        """Confirm a copy that has come if one of those ``beside`` has not.
+        """Confirm a copy that has arrived if one of those ``beside`` has not.
 
         So there is always one, whatever becomes of who asks, of which nobody hears before it is
         confirmed.
@@ -66,8 +68,13 @@ class Copier(Protocol):
         offer: Offer,
         compression: Compression,
         rate: int,
+        *,
+        until_confirmed: bool = False,
     ) -> None:
         """Begin to send a disk, or again; one that goes on or has succeeded is left alone."""
+
+    async def has_arrived(self, copy: str) -> bool:
+        """Tell whether all of a copy is there, as far as this node knows."""
 
     async def look(self, copy: str) -> Fetched:
         """Tell how far a copy is that this node fetches, expects or brings.

@@ -69,10 +69,12 @@ class Bringing(Order, tag="bring"):
     disk: int
     status: int
     layout: Layout
+    confirmation: int | None = None  # without which nobody hears that it was heard; None: at once
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        return self.disk, self.status
+        waits_for = () if self.confirmation is None else (self.confirmation,)
+        return self.disk, self.status, *waits_for
 
 
 Side = Sending | Fetching | Expecting | Bringing

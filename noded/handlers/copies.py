@@ -63,11 +63,7 @@ class CopyHandlers(Copies):
                 copy, disk, peer, wait_s, until_confirmed=until_confirmed
             )
 
-        async def arrive(progress: Progress) -> None:
-            await self._follow(copy, progress, heard=False)
-            await self._copier.confirm_unless_last(copy, beside)
-
-        self._tasks.begin(task, arrive)
+        self._tasks.begin(task, lambda progress: self._see_arrive(copy, beside, progress))
         return offer
 
     async def begin_confirm(self, *, copy: CopyId, task: TaskId) -> None:
@@ -86,15 +82,29 @@ class CopyHandlers(Copies):
         compression: Compression,
         rate: Rate,
         task: TaskId,
+        until_confirmed: bool = False,
+        beside: tuple[CopyId, ...] = (),
     ) -> None:
         _check(disk)
         async with self._turns.of(copy):
-            await self._copier.bring(copy, disk, peer, host, offer, compression, rate)
-        self._tasks.begin(task, lambda progress: self._follow(copy, progress))
+            await self._copier.bring(
+                copy, disk, peer, host, offer, compression, rate, until_confirmed=until_confirmed
+            )
+        self._tasks.begin(task, lambda progress: self._see_arrive(copy, beside, progress))
+
+    async def has_arrived(self, *, copy: CopyId) -> bool:
+        return await self._copier.has_arrived(copy)
 
     async def ensure_ended(self, *, copy: CopyId) -> None:
         async with self._turns.of(copy):
             await self._copier.end(copy)
+
+    async def _see_arrive(
+        self, copy: CopyId, beside: tuple[CopyId, ...], progress: Progress
+    ) -> None:
+        """Tell how far a copy is until all is there; of the last one only is that kept back."""
+        await self._follow(copy, progress, heard=False)
+        await self._copier.confirm_unless_last(copy, beside)
 
     async def _follow(self, copy: str, progress: Progress, *, heard: bool = True) -> None:
         """Tell how far a copy is until all is there, and the other side has ``heard`` so."""

@@ -126,10 +126,17 @@ async def expect(rig: Rig, wait_s: float = WAIT_S, *, until_confirmed: bool = Fa
     )
 
 
-async def bring(rig: Rig, offer: Offer, *, rate: int = 0, to: Stranger | None = None) -> None:
+async def bring(
+    rig: Rig,
+    offer: Offer,
+    *,
+    rate: int = 0,
+    to: Stranger | None = None,
+    until_confirmed: bool = False,
+) -> None:
     await rig.copiers["alpha"].bring(
         COPY, rig.disks["alpha"], to or rig.stranger("beta"), rig.host("beta"), offer,
-        Compression.NONE, rate,
+        Compression.NONE, rate, until_confirmed=until_confirmed,
     )  # fmt: skip
 
 
@@ -233,6 +240,59 @@ def test_who_comes_again_before_it_is_confirmed_hears_it_then(tell: Tell) -> Non
         for node in NODES:
             await ended(rig, node)
         assert rig.is_filled("beta")
+
+    tell(story)
+
+
+def test_who_expected_it_hears_nothing_before_the_other_side_lets_go(tell: Tell) -> None:
+    async def story(rig: Rig) -> None:
+        offer = await expect(rig, until_confirmed=True)
+        await bring(rig, offer, until_confirmed=True)
+        await seen(rig, "beta", lambda now: now.is_there)
+        assert not await rig.copiers["alpha"].has_arrived(COPY)
+        await rig.copiers["beta"].confirm(COPY)
+        there = await seen(rig, "alpha", lambda now: now.is_there)
+        assert not there.has_ended
+        assert await rig.copiers["alpha"].has_arrived(COPY)
+        for node in NODES:
+            rig.restart_noded(node)
+        await bring(rig, offer, until_confirmed=True)
+        assert not (await rig.copiers["beta"].look(COPY)).has_ended
+        for _ in range(2):
+            await rig.copiers["alpha"].confirm(COPY)
+        for node in NODES:
+            await ended(rig, node)
+
+    tell(story)
+
+
+def test_who_lets_go_comes_again_to_say_so(tell: Tell) -> None:
+    async def story(rig: Rig) -> None:
+        offer = await expect(rig)
+        await bring(rig, offer, until_confirmed=True)
+        await seen(rig, "alpha", lambda now: now.is_there)
+        rig.kill_side("alpha")
+        with pytest.raises(BrokenOff):
+            await ended(rig, "alpha")
+        assert await rig.copiers["alpha"].has_arrived(COPY)
+        await bring(rig, offer, until_confirmed=True)
+        await rig.copiers["alpha"].confirm(COPY)
+        for node in NODES:
+            await ended(rig, node)
+
+    tell(story)
+
+
+def test_who_has_not_let_go_notices_that_the_other_side_is_gone(tell: Tell) -> None:
+    async def story(rig: Rig) -> None:
+        await bring(rig, await expect(rig), until_confirmed=True)
+        await seen(rig, "alpha", lambda now: now.is_there)
+        await rig.copiers["beta"].end(COPY)
+        with pytest.raises(BrokenOff):
+            await ended(rig, "alpha")
+        assert await rig.copiers["alpha"].has_arrived(COPY)
+        await rig.copiers["alpha"].end(COPY)
+        assert not await rig.copiers["alpha"].has_arrived(COPY)
 
     tell(story)
 

@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from common.noderpc.copies import Compression, Offer, Stranger
 from common.tls.context import CERTIFICATE, stranger_context
 from noded.copies.bringing import Bringer
 from noded.copies.chunks import CHUNK
+from noded.copies.confirmation import confirm
 from noded.copies.frames import Heard, Hello, Kind, Line, Verdict, Welcome
 from noded.copies.orders import Bringing
 from noded.copies.status import Told, read_status
@@ -26,7 +28,7 @@ LONG_S = 30.0
 class Met:
     """Alpha, whose disk has two chunks, brings it to beta, which a test plays in a thread."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, until_confirmed: bool = False) -> None:
         identities = {
             name: TestCluster(root / f"of-{name}").identity(name) for name in ("alpha", "beta")
         }
@@ -35,13 +37,15 @@ class Met:
         self._listener = socket.create_server((LOCALHOST, 0))
         self._disk, self._status = root / "disk", root / "status.json"
         self._disk.write_bytes(os.urandom(2 * CHUNK))
-        self.opened = [os.open(path, os.O_RDWR | os.O_CREAT) for path in (self._disk, self._status)]
+        files = (self._disk, self._status, root / "confirmation")
+        self.opened = [os.open(path, os.O_RDWR | os.O_CREAT) for path in files]
         self._order = Bringing(
             identity=str(identities["alpha"]),
             peer=Stranger(name=NodeName("beta"), certificate=certificates["beta"]),
             host=LOCALHOST, offer=Offer(port=self._listener.getsockname()[1], secret=SECRET),
             compression=Compression.NONE, rate=0, path="disk", disk=self.opened[0],
             status=self.opened[1], layout=Layout(),
+            confirmation=self.opened[2] if until_confirmed else None,
         )  # fmt: skip
         self.thread = threading.Thread(target=self._bring)
         self.thread.start()
@@ -55,6 +59,16 @@ class Met:
         line = Line(self._context.wrap_socket(connection, server_side=True))
         line.wait_for(LONG_S)
         return line
+
+    def confirm(self) -> None:
+        confirm(self.opened[2])
+
+    def arrived(self) -> None:
+        """Return when it says that all is there."""
+        until = time.monotonic() + LONG_S
+        while not ((told := read_status(self._status)) and told.fetched.is_there):
+            assert time.monotonic() < until, "it does not say so"
+            time.sleep(0.01)  # noqa: TID251 -- it is another thread's file
 
     def told(self) -> Told:
         self.thread.join(LONG_S)
@@ -75,6 +89,14 @@ def met(tmp_path: Path) -> Iterator[Met]:
     met.close()
 
 
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[Met]:
+    """Return one who says that he heard of the end when that is confirmed."""
+    met = Met(tmp_path, until_confirmed=True)
+    yield met
+    met.close()
+
+
 def take_all(line: Line, secret: str = SECRET) -> None:
     line.say(Hello(secret=secret, have=0, sum=""))
     line.hear(Welcome)
@@ -90,6 +112,30 @@ def test_it_has_ended_when_all_is_said_to_be_there(met: Met) -> None:
     line.hear(Heard)
     line.close()
     assert met.told().fetched.has_ended
+
+
+def test_it_is_said_to_be_heard_when_that_is_confirmed(held: Met) -> None:
+    line = held.line()
+    take_all(line)
+    line.say(Verdict())
+    held.arrived()
+    line.see_silent()
+    held.confirm()
+    line.hear(Heard)
+    line.close()
+    assert held.told().fetched.has_ended
+
+
+def test_it_is_not_said_any_more_on_a_line_that_is_gone(held: Met) -> None:
+    line = held.line()
+    take_all(line)
+    line.say(Verdict())
+    held.arrived()
+    line.close()
+    told = held.told()
+    assert "The connection to beta" in told.problem
+    assert told.fetched.is_there
+    assert not told.is_final
 
 
 def test_what_is_not_there_is_not_taken_for_sent(met: Met) -> None:
