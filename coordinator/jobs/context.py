@@ -201,7 +201,7 @@ class JobContext:
         await self.call(Mastership, node).vote()
 
     async def sleep(self, seconds: float, *, heed_cancel: bool = True) -> None:
-        if not heed_cancel:
+        if self._running.past_return or not heed_cancel:
             return await asyncio.sleep(seconds)
         try:
             async with asyncio.timeout(seconds):

@@ -10,9 +10,11 @@ import pytest
 from common.errors import Cancelled
 from common.luxi.failures import JobLost
 from common.messages import from_json
-from common.model.job import Status
+from common.model.job import Job, Status
 from common.names import JobId
 from common.noderpc.instances import Instances
+from coordinator.jobs.context import JobContext
+from coordinator.jobs.running import RunningJob
 from coordinator.nodes.calls import Nodes
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.remove import RemoveInstance
@@ -167,5 +169,23 @@ def test_a_job_past_its_point_of_no_return_is_not_cancelled() -> None:
             assert not done
             assert "point of no return" in told
             assert (await cluster.finished(number)).status is Status.SUCCESS
+
+    simulate(scenario())
+
+
+def test_what_cannot_be_undone_any_more_waits_on_though_its_job_is_cancelled() -> None:
+    """The operations after it are not begun."""
+
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            running = RunningJob(Job(id=JobId(1000), ops=(), received=cluster.now()))
+            context = JobContext(cluster.master.running._around, running, 0)
+            running.cancel_wanted.set()
+            with pytest.raises(Cancelled):
+                await context.sleep(5.0)
+            running.past_return = True
+            began = cluster.now()
+            await context.sleep(5.0)
+            assert cluster.now() - began >= 5
 
     simulate(scenario())
