@@ -17,7 +17,10 @@ BETWEEN, MOVES = (
     "tests/contract/test_copies_between_clusters.py",
     "tests/sim/test_moves_between_clusters.py",
 )
-DARK = "tests/sim/test_power_lost_between_clusters.py"
+DARK, DISTURBED = (
+    "tests/sim/test_power_lost_between_clusters.py",
+    "tests/sim/test_disturbed_between_clusters.py",
+)
 RENAMED, DURABLE = (
     "tests/sim/test_renamed_on_the_way.py",
     "tests/contract/test_durable_scripts.py",
@@ -175,6 +178,18 @@ OF_COPIES = (
         "if self._is_there and (self._is_heard or self._order.confirmation is None):",
         "if self._is_there:",
         (EXPECTING,),
+    ),
+    Fault(
+        "heard before it is let go of", "who starts an instance is the only one",
+        "noded/copies/bringing.py",
+        "            self._see_let_go(line)\n", "            self._status.arrive()\n",
+        (BRINGING,),
+    ),
+    Fault(
+        "let go of by half", "who starts an instance is the only one, whoever gives up, and when",
+        "coordinator/operations/steps/sent_disks.py",
+        "            until_confirmed=True,\n", "            until_confirmed=False,\n",
+        (DISTURBED,),
     ),
     Fault(
         "work of a script in memory", "what a script has made of what came is on the disk",

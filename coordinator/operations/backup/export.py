@@ -18,7 +18,7 @@ from coordinator.operations.backup.prepare import REMOTE, check_mode
 from coordinator.operations.backup.sending import Away, find_sender
 from coordinator.operations.backup.still import source_of, still_disks
 from coordinator.operations.backup.to_node import Way, planned_to_node
-from coordinator.operations.backup.trust import Place, trust_of
+from coordinator.operations.backup.trust import Destination, Place, trust_of
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -29,7 +29,7 @@ from coordinator.operations.fields import (
     ShutdownTimeout,
 )
 from coordinator.operations.instance.kept import with_snapshots
-from coordinator.operations.instance.remove import RemoveInstance, take_away
+from coordinator.operations.instance.remove import RemoveInstance, as_down, take_away
 from coordinator.operations.instance.second_copy import find_cast
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
@@ -38,6 +38,7 @@ from coordinator.operations.placement.growth import promise_of_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
 from coordinator.operations.specs import present_guest
 from coordinator.operations.step import Step
+from coordinator.operations.steps.between_clusters import check_new_enough
 from coordinator.operations.steps.carriers import Scripts, WholeDisks
 from coordinator.operations.steps.checks import (
     check_not_elsewhere,
@@ -128,7 +129,10 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
         away = Away(
             places=self.places, key_name=self.x509_key_name, certificate=self.destination_x509_ca
         )
-        places = () if target else away.check(trust_of(cluster.state), instance, node)
+        places: tuple[Destination, ...] = ()
+        if target is None:
+            places = away.check(trust_of(cluster.state), instance, node)
+            await check_new_enough(cluster, node.ref)
         check_settled(cluster, instance)
         was_running = may_run(await find_guest(cluster, instance, node))
         if self.freeze and self.shutdown:
@@ -207,7 +211,8 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             if plan.stops:
                 yield from restart
         if plan.target is None:
-            yield from send_disks(cluster, name, plan.sent, _carrier(cluster, plan))
+            let_go = as_down(plan.removal) if plan.removal else None
+            yield from send_disks(cluster, name, plan.sent, _carrier(cluster, plan), let_go)
         else:
             yield from copy_all(cluster, plan.copies)
             for each in plan.scripted:

@@ -18,6 +18,7 @@ from coordinator.operations.backup.renaming import plan_renaming, rename_within
 from coordinator.operations.backup.trust import Destination, Trust, trust_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.step import Step
+from coordinator.operations.steps.between_clusters import check_new_enough
 from coordinator.operations.steps.carriers import Scripts, WholeDisks
 from coordinator.operations.steps.copies import side_of
 from coordinator.operations.steps.expected_disks import (
@@ -103,6 +104,7 @@ async def plan_receiving(
     """
     trust, salt = trust_of(cluster.state), cluster.new_uuid()
     peer, by_script = source.check(trust)
+    await check_new_enough(cluster, node.ref)
     disks = subject.disks
     if not disks:  # it would be started at once, while it still runs there
         raise InvalidRequest(

@@ -109,6 +109,7 @@ class Away(Order):
                 offer=place.offer,
                 compression=compression,
                 rate=-(-rate // len(sources)),
+                beside=tuple(other for other in range(len(sources)) if other != index),
             )
             for index, (place, source) in enumerate(zip(at, sources, strict=True))
         )

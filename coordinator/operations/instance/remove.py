@@ -22,7 +22,7 @@ from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, hidden, option
 from coordinator.operations.specs import present_guest
-from coordinator.operations.step import Step, act, record
+from coordinator.operations.step import Edit, Step, act, record
 from coordinator.operations.steps.checks import check_online, find_guest, may_run
 from coordinator.operations.steps.disks import delete_disk, hold, homes
 from coordinator.operations.steps.edits import set_admin_state
@@ -141,6 +141,11 @@ class RemoveInstance(Operation[None, RemovePlan], kw_only=True):
         yield from take_away(cluster, plan)
 
 
+def as_down(plan: RemovePlan) -> Edit:
+    """Record that nobody is to start it any more."""
+    return set_admin_state(plan.instance.uuid, AdminState.DOWN, plan.now)
+
+
 def take_away(cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
     """Delete the disks and the record of an instance that is stopped.
 
@@ -149,7 +154,7 @@ def take_away(cluster: Cluster, plan: RemovePlan) -> Iterator[Step]:
     """
     yield record(
         f"mark {plan.guest.name} as down",
-        set_admin_state(plan.instance.uuid, AdminState.DOWN, plan.now),
+        as_down(plan),
         point_of_no_return=True,
     )
     for step in _clear_away(cluster, plan):

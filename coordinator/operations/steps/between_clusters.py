@@ -3,12 +3,30 @@
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from common.errors import GntError
+from common.errors import Conflict, GntError, NotFound
+from common.model.node import NodeRef
+from common.noderpc.copies import Copies
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.steps.carriers import WholeDisks
-from coordinator.operations.steps.copies import Side, end_side
+from coordinator.operations.steps.copies import Side, copy_id, end_side
 from coordinator.operations.steps.disks import hold_disks
 from coordinator.operations.steps.persevering import persevere
+
+
+async def check_new_enough(cluster: Cluster, node: NodeRef) -> None:
+    """Refuse a node that would not know how an instance is let go of, before a guest is stopped.
+
+    Raises:
+        Conflict: its noded is of an older version.
+    """
+    try:
+        await cluster.call(Copies, node).has_arrived(copy=copy_id(cluster, 0))
+    except NotFound as error:
+        raise Conflict(
+            f"The noded of {node} is of an older version, which moves instances between clusters "
+            "in another way. Upgrade it.",
+            node=node.name,
+        ) from error
 
 
 async def hold_all(cluster: Cluster, sides: Mapping[int, Side]) -> None:
