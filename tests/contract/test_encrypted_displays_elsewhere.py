@@ -135,6 +135,11 @@ def with_an_old_authority(viewer: Viewer) -> None:
     viewer.put(AUTHORITY, old.certificate, 0o644)
 
 
+def with_the_authority_of_another(viewer: Viewer) -> None:
+    other = make_authority(ClusterName("another"), now=NOW)
+    viewer.put(AUTHORITY, other.certificate, 0o644)
+
+
 def with_no_authority(viewer: Viewer) -> None:
     viewer.put(AUTHORITY, "to be filled in later", 0o644)
 
@@ -148,6 +153,7 @@ def with_no_authority(viewer: Viewer) -> None:
         (with_a_key_that_asks_for_a_password, "server-key.pem is not the key of"),
         (with_an_old_certificate, "server-cert.pem has expired"),
         (with_an_old_authority, "ca-cert.pem has expired"),
+        (with_the_authority_of_another, "ca-cert.pem has not signed .*server-cert.pem"),
         (with_no_authority, "ca-cert.pem: This is no certificate"),
     ],
 )

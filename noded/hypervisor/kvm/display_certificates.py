@@ -3,6 +3,7 @@
 import ssl
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,9 @@ from noded.hypervisor.kvm.display_tls import AUTHORITY, CERTIFICATE, FILES, KEY
 from noded.hypervisor.rules import Rules, read_secret
 
 _LONGEST = 1 << 18  # bytes of a file
+# By which OpenSSL says that it is not the authority's: a bad signature, or no way to its signer.
+# Source: x509_vfy.h. What else it finds, GnuTLS, which QEMU verifies with, may see in another way.
+_NOT_ITS = frozenset({7, 18, 19, 20, 21})
 
 Pem = Mapping[str, bytes]
 
@@ -50,13 +54,15 @@ def read_certificates(
             )
             for name in FILES
         }
-        _check_key(Path(directory))
+        _showing(Path(directory))
         return found
 
     vnc = spice = None
     if parameters.vnc_bind_address and parameters.vnc_tls and parameters.vnc_x509_path:
         vnc = read(parameters.vnc_x509_path)
-        _check_time(Path(parameters.vnc_x509_path), vnc)  # that of SPICE, QEMU does not look at
+        directory = Path(parameters.vnc_x509_path)
+        _check_time(directory, vnc)  # at that of SPICE, QEMU does not look
+        _check_signed(directory)
     if parameters.spice_bind and parameters.spice_use_tls:
         if not rules.spice:
             raise NodeFailure(
@@ -68,7 +74,8 @@ def read_certificates(
     return Certificates(vnc, spice)
 
 
-def _check_key(directory: Path) -> None:
+def _showing(directory: Path) -> ssl.SSLContext:
+    """Return what shows a certificate; its key has to be of use."""
     certificate, key = directory / CERTIFICATE, directory / KEY
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_ciphers("ALL:@SECLEVEL=0")  # how strong it is to be, QEMU says
@@ -80,6 +87,7 @@ def _check_key(directory: Path) -> None:
             "that.",
             path=str(key),
         ) from error
+    return context
 
 
 def _check_time(directory: Path, shown: Pem) -> None:
@@ -96,3 +104,34 @@ def _check_time(directory: Path, shown: Pem) -> None:
                 f"{path} has expired, or is not valid yet, so QEMU shows it at no display.",
                 path=str(path),
             )
+
+
+def _check_signed(directory: Path) -> None:
+    """Refuse what QEMU refuses: a certificate that its own authority has not signed."""
+    viewer = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    viewer.check_hostname = False
+    viewer.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an authority may be below another one
+    viewer.set_ciphers("ALL:@SECLEVEL=0")
+    certificate, authority = directory / CERTIFICATE, directory / AUTHORITY
+    try:
+        viewer.load_verify_locations(authority)
+        _meet(viewer, _showing(directory))
+    except ssl.SSLCertVerificationError as error:
+        if error.verify_code in _NOT_ITS:
+            raise NodeFailure(
+                f"{authority} has not signed {certificate}, so QEMU shows it at no display: "
+                f"{error.verify_message}.",
+                path=str(certificate),
+            ) from error
+    except (OSError, ssl.SSLError):
+        return  # what is amiss with it QEMU says
+
+
+def _meet(viewer: ssl.SSLContext, display: ssl.SSLContext) -> None:
+    """Have a viewer look at a certificate, without a network."""
+    to_viewer, to_display = ssl.MemoryBIO(), ssl.MemoryBIO()
+    looks = viewer.wrap_bio(to_viewer, to_display)
+    shows = display.wrap_bio(to_display, to_viewer, server_side=True)
+    for side in (looks, shows, looks):
+        with suppress(ssl.SSLWantReadError):
+            side.do_handshake()
