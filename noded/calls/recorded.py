@@ -22,8 +22,16 @@ MOST_BYTES = 2 << 20  # of answers; noded's memory is locked
 @dataclass(slots=True)
 class _Call:
     question: int  # hash of what was asked
-    reply: asyncio.Task[Reply]
-    size: int = 0  # bytes, once it is known
+    outcome: asyncio.Task[Reply] | Reply  # of a call that has ended the answer alone is kept
+
+    @property
+    def is_going_on(self) -> bool:
+        return isinstance(self.outcome, asyncio.Task) and not self.outcome.done()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the answer, once it is known."""
+        return len(self.outcome.body) if isinstance(self.outcome, Reply) else 0
 
 
 class RecordedAnswers:
@@ -62,7 +70,9 @@ class RecordedAnswers:
             raise InvalidRequest(
                 f"The call id {call} was used for another call; each call needs its own.", call=call
             )
-        return await asyncio.shield(known.reply)
+        if isinstance(known.outcome, Reply):
+            return known.outcome
+        return await asyncio.shield(known.outcome)
 
     def _begin(
         self,
@@ -76,15 +86,15 @@ class RecordedAnswers:
         task.add_done_callback(lambda done: self._ended(begun, done))
         return begun
 
-    def _ended(self, call: _Call, reply: asyncio.Task[Reply]) -> None:
-        if not reply.cancelled() and reply.exception() is None:
-            call.size = len(reply.result().body)
+    def _ended(self, call: _Call, done: asyncio.Task[Reply]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            call.outcome = done.result()
             self._bytes += call.size
         self._forget_oldest()
 
     def _forget_oldest(self) -> None:
         while len(self._calls) > MOST_ANSWERS or self._bytes > MOST_BYTES:
-            oldest = next((key for key, call in self._calls.items() if call.reply.done()), None)
+            oldest = next((key for key, call in self._calls.items() if not call.is_going_on), None)
             if oldest is None:
                 return
             self._bytes -= self._calls.pop(oldest).size

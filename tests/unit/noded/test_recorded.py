@@ -1,4 +1,5 @@
 import asyncio
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -44,6 +45,24 @@ def test_a_repeat_gets_the_recorded_answer() -> None:
         assert await node.ask("a") == await node.ask("a") == b"1"
         assert await node.ask("b") == b"2"
         assert await node.ask("a", caller=BETA) == b"3"
+
+    simulate(scenario())
+
+
+def test_of_what_was_answered_the_answer_alone_is_kept() -> None:
+    """Noded's memory is locked, and a task is larger than most answers."""
+
+    async def scenario() -> None:
+        node, tasks = Counting(), []
+
+        async def carry_out() -> Reply:
+            tasks.append(weakref.ref(asyncio.current_task()))
+            return Reply(200, b"1")
+
+        for _ in range(2):
+            reply = await node.answers.once(ALPHA, CallId("a"), QUESTION, carry_out)
+            assert reply.body == b"1"
+        assert [task() for task in tasks] == [None]
 
     simulate(scenario())
 
