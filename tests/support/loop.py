@@ -95,6 +95,9 @@ class _Step(asyncio.Handle):
     _repr = None  # these two say something only while mistakes are looked for
     _source_traceback = None
 
+    def cancel(self) -> None:
+        self._cancelled, self._callback, self._args = True, _nothing, ()  # it holds on to nothing
+
 
 class _Timer(asyncio.TimerHandle):
     __slots__ = ()
@@ -109,5 +112,12 @@ class _Timer(asyncio.TimerHandle):
     _repr = None
     _source_traceback = None
 
+    def cancel(self) -> None:
+        self._cancelled, self._callback, self._args = True, _nothing, ()
+
     def __lt__(self, other: "_Timer") -> bool:  # type: ignore[override]  # there are no others
         return self._when < other._when
+
+
+def _nothing() -> None:
+    """Is what a step that was cancelled does."""
