@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from common.errors import Conflict, InvalidRequest, NoCapacity, NodeFailure, NotFound
 from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB
+from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.remove_disk import RemoveDisk
 from coordinator.operations.cluster.verify_config import VerifyConfig
 from coordinator.operations.devices import DiskRequest, check_names
@@ -85,6 +86,20 @@ def test_a_detached_disk_of_a_node_that_is_away_is_not_forgotten() -> None:
         with pytest.raises(Conflict, match="bring one back"):
             await cluster.run(RemoveDisk(disk_name="data"))
         assert [each.name for each in cluster.config.detached_disks()] == ["data"]
+
+    tell(story)
+
+
+def test_the_directory_of_a_detached_disk_stays_the_clusters() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(modify(disk("add", size=32, name="data")))
+        await cluster.run(modify(disk("detach", "data"), hotplug=True))
+        await cluster.run(RemoveInstance(instance_name=WEB1))
+        elsewhere = ModifyCluster(file_storage_dir="/srv/other")
+        with pytest.raises(Conflict, match="belongs to no instance, is in the directory"):
+            await cluster.run(elsewhere)
+        await cluster.run(RemoveDisk(disk_name="data"))
+        await cluster.run(elsewhere)
 
     tell(story)
 
