@@ -313,6 +313,9 @@ class Disk(Entity, kw_only=True):
     # Of two that are mirrored, the node that is number 0 to DRBD 9, for as long as it has a copy:
     # its metadata say so. None, or none of them: the one whose UUID is the lowest.
     first: NodeId | None = None
+    # How many physical volumes it has for itself on nodes with exclusive storage, as was said of
+    # it; None: it was never said. On other nodes it means nothing.
+    spindles: Few | None = None
     template: DiskTemplate | None = None  # of one that belongs to no instance; else the instance's
     snapshots: tuple[Snapshot, ...] = ()  # the oldest first
 

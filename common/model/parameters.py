@@ -27,6 +27,9 @@ Layer = dict[str, Any]
 
 DEFAULT = "default"  # as a value: take it away from this layer
 
+OF_GROUPS_ALONE = frozenset({"exclusive_storage"})
+"""Node parameters that all nodes of a group have alike; Ganeti's ``NDC_GLOBALS``."""
+
 Processors = Annotated[int, Meta(ge=1, le=2**10)]
 Spindles = Annotated[int, Meta(ge=0, le=2**10)]
 _LINK = re.compile(r"[A-Za-z0-9._-]{1,15}")  # of an interface (IFNAMSIZ), or a routing table
@@ -84,7 +87,10 @@ class NicParameters(Order):
 
 
 class NodeParameters(Order):
-    """``ndparams``: properties of a node, settable for the cluster, a group, or a node."""
+    """``ndparams``: properties of a node, settable for the cluster, a group, or most for a node.
+
+    With ``exclusive_storage`` no physical volume of an instance's disks is another one's, too.
+    """
 
     cpu_speed: Annotated[float, Meta(gt=0, le=2**10)] = 1.0
     exclusive_storage: bool = False
@@ -95,10 +101,6 @@ class NodeParameters(Order):
     def __post_init__(self) -> None:
         if self.oob_program and not self.oob_program.startswith("/"):
             raise ValueError(f"oob_program is a path from /, not “{self.oob_program}”")
-        if self.exclusive_storage:
-            raise ValueError(
-                "exclusive_storage cannot be kept yet: instances share physical volumes here"
-            )
 
 
 def filled(kind: type[P], *layers: Layer, what: str) -> P:

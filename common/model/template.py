@@ -33,6 +33,7 @@ class Traits(Record):
         is_balanced: whether balancing moves its instances, as that of Ganeti does.
         keeps_snapshots: whether what is on its disks can be kept as it is at a moment.
         rolls_back: whether its disks can become again what was kept.
+        is_apart: whether it is allowed on nodes with exclusive storage, and keeps to that.
         has_providers: whether programs of the operator's on each node keep its disks.
     """
 
@@ -44,6 +45,7 @@ class Traits(Record):
     is_balanced: bool = True
     keeps_snapshots: bool = False
     rolls_back: bool = False
+    is_apart: bool = False
     has_providers: bool = False
 
     @property
@@ -115,6 +117,7 @@ TRAITS: Mapping[str, Traits] = {
         holders=1,
         space=PoolKind.VOLUME_GROUP,
         is_balanced=False,
+        is_apart=True,
         keeps_snapshots=True,
         rolls_back=True,
     ),

@@ -50,6 +50,7 @@ class DiskReport(Report):
 
     Attributes:
         allocated: what it takes, where that is less than its size at first.
+        spindles: on how many physical volumes its data is, where that can be told.
         problem: what keeps a guest from using it; empty if nothing does.
     """
 
@@ -57,6 +58,7 @@ class DiskReport(Report):
     instance: InstanceId | None
     size: MiB
     allocated: MiB | None = None
+    spindles: Few | None = None
     problem: Sentence = ""
 
 

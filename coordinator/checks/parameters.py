@@ -17,6 +17,7 @@ from common.model.master_address import check_address
 from common.model.nic import Nic
 from common.model.node import Node
 from common.model.parameters import (
+    OF_GROUPS_ALONE,
     Backend,
     Layer,
     NicMode,
@@ -73,6 +74,9 @@ def bad_parameters(config: Config) -> Iterator[Bad]:
 
 def bad_of_node(config: Config, node: Node) -> Iterator[Bad]:
     """Yield those of a node's own parameters that do not fit; it need not be in ``config``."""
+    for name in sorted(OF_GROUPS_ALONE & node.ndparams.keys()):
+        message = f"{name} is set for the cluster or for a group, not for {node.name} alone."
+        yield Bad("node", node.name, message)
     if node.ndparams:
         group = config.groups.get(node.group)
         layers = (config.cluster.ndparams, group.ndparams if group else {})

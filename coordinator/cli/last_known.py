@@ -14,7 +14,7 @@ TOLD_BY_NODES = frozenset({
     "bootid", "cnodes", "cnos", "csockets", "ctotal", "dfree", "dtotal", "mfree", "mnode", "mtotal",
     "disk.allocated", "disk.findings", "mirror_faulty", "mirror_news", "mirror_state",
     "console", "guest_addresses", "guest_interfaces", "guest_state", "network_port", "oper_ram",
-    "oper_state", "oper_vcpus", "status",
+    "oper_state", "oper_vcpus", "spfree", "sptotal", "status",
 })  # fmt: skip
 
 

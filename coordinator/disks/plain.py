@@ -1,14 +1,18 @@
 """Disks that are logical volumes of one node."""
 
+from msgspec.structs import replace
+
 from common.model.cluster import Cluster
-from common.model.disk import Backing, DrbdBacking, LvmBacking
+from common.model.disk import Backing, Disk, DrbdBacking, LvmBacking
 from common.model.disk_parameters import PlainParameters
+from common.model.group import Group
 from common.model.parameters import Layer, settled
 from common.model.pool import Pool
 from common.model.template import DiskTemplate
-from common.names import DiskId, MiB
+from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import DiskSpec
 from common.noderpc.snapshots import SnapshotSpec
+from coordinator.disks.exclusive import spindles_told
 from coordinator.disks.kind import DiskKind, NewDisk
 from coordinator.disks.volume_groups import group_for, pool_in, volume_kept_in
 from coordinator.disks.wish import DiskWish
@@ -41,6 +45,10 @@ class PlainKind(DiskKind):
     def wish_of(self, cluster: Cluster, backing: Backing) -> DiskWish:  # noqa: ARG002
         assert isinstance(backing, LvmBacking)
         return DiskWish(vg=backing.group)
+
+    def _spec(self, config: Config, owner: InstanceId, group: Group | None, disk: Disk) -> DiskSpec:
+        spec = super()._spec(config, owner, group, disk)
+        return replace(spec, spindles=spindles_told(config, disk))
 
     def kept_in(self, disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec:
         return volume_kept_in(disk, uuid, room)

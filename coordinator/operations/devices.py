@@ -19,6 +19,7 @@ from coordinator.disks.wish import DiskWish
 from coordinator.state.config import Config
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+_SPINDLES = re.compile(r"[1-9][0-9]{0,2}")
 _ACCESS: dict[object, Mode] = {"r": Mode.READ_ONLY, "w": Mode.READ_WRITE}
 _BOOLEANS: dict[object, bool] = {"yes": True, "no": False}
 AUTO = "auto"  # as a link: the cluster's
@@ -36,10 +37,17 @@ class DiskRequest(DiskWish, kw_only=True):
     size: int | str = 0
     mode: Mode = Mode.READ_WRITE
     name: str = ""
+    spindles: int | str | None = None  # physical volumes for itself, where storage is exclusive
 
     def __post_init__(self) -> None:
         if self.size_mib < 1 and not (self.adopt and self.size_mib == 0):
             raise ValueError("a disk has at least 1 MiB, as in size=10G")
+        if self.spindles is not None and not _SPINDLES.fullmatch(str(self.spindles)):
+            raise ValueError(f"spindles is a number from 1 to 999, not “{self.spindles}”")
+
+    @property
+    def spindle_count(self) -> int | None:
+        return None if self.spindles is None else int(self.spindles)
 
     @property
     def size_mib(self) -> MiB:
@@ -50,9 +58,9 @@ class DiskRequest(DiskWish, kw_only=True):
 
     @classmethod
     def like(cls, disk: Disk, wish: DiskWish) -> "DiskRequest":
-        """Ask for a disk of the same size, mode and name, which is where ``wish`` says."""
+        """Ask for a disk of the same size, mode, name and spindles, which is where ``wish`` says."""
         where = {name: getattr(wish, name) for name in DiskWish.__struct_fields__}
-        return cls(**where, size=disk.size, mode=disk.mode, name=disk.name)
+        return cls(**where, size=disk.size, mode=disk.mode, name=disk.name, spindles=disk.spindles)
 
 
 def in_directory(disk: DiskRequest, directory: str | None) -> DiskRequest:

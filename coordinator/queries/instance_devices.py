@@ -64,8 +64,8 @@ def _network(nic: Nic, _: NicParameters) -> Any:
     return _given(nic.network)
 
 
-def _nothing(*_: Any) -> Any:
-    return Missing.UNAVAILABLE
+def _spindles(disk: Disk) -> Any:
+    return Missing.UNAVAILABLE if disk.spindles is None else disk.spindles
 
 
 def _snapshots(row: InstanceRow, disk: Disk) -> list[dict[str, Any]]:
@@ -91,13 +91,13 @@ def _snapshots(row: InstanceRow, disk: Disk) -> list[dict[str, Any]]:
 _EACH_DISK: tuple[tuple[str, str, Kind, str, OfDisk], ...] = (
     ("disk.name", "DiskName", Kind.TEXT, "Name of {} disk", lambda disk: _given(disk.name)),
     ("disk.size", "Disk", Kind.UNIT, "Disk size of {} disk", lambda disk: disk.size),
-    ("disk.spindles", "DiskSpindles", Kind.NUMBER, "Spindles of {} disk", _nothing),
+    ("disk.spindles", "DiskSpindles", Kind.NUMBER, "Spindles of {} disk", _spindles),
     ("disk.uuid", "DiskUUID", Kind.TEXT, "UUID of {} disk", lambda disk: disk.uuid),
 )
 _ALL_DISKS: tuple[tuple[str, str, str, OfDisk], ...] = (
     ("disk.names", "Disk_names", "List of disk names", lambda disk: _given(disk.name)),
     ("disk.sizes", "Disk_sizes", "List of disk sizes", lambda disk: disk.size),
-    ("disk.spindles", "Disk_spindles", "List of disk spindles", _nothing),
+    ("disk.spindles", "Disk_spindles", "List of disk spindles", _spindles),
     ("disk.uuids", "Disk_UUIDs", "List of disk UUIDs", lambda disk: disk.uuid),
 )
 _EACH_NIC: tuple[tuple[str, str, str, OfNic], ...] = (

@@ -16,6 +16,7 @@ from common.model.node import Node, Role
 from common.model.parameters import NodeParameters, settled
 from common.names import MiB
 from common.noderpc.facts import NodeFacts, StorageReport
+from coordinator.disks.exclusive import free_space, is_exclusive, spindles_of
 from coordinator.disks.space import taken_by
 from coordinator.queries.field import Field, Kind, Missing, Needs, entity_fields, table
 from coordinator.queries.instance_parameters import kind_of
@@ -70,6 +71,11 @@ class NodeRow:
         return values
 
     @cached_property
+    def is_apart(self) -> bool:
+        """Tell whether its storage is exclusive."""
+        return is_exclusive(self.config, self.entity.uuid)
+
+    @cached_property
     def facts(self) -> NodeFacts | Missing:
         return self.live.facts_of(self.entity)
 
@@ -87,13 +93,30 @@ def _fact(name: str) -> Callable[[NodeRow], Any]:
 
 
 def _free_space(row: NodeRow) -> MiB | Missing:
-    return row.storage if isinstance(row.storage, Missing) else row.storage.free
+    storage = row.storage
+    return storage if isinstance(storage, Missing) else free_space(storage, exclusive=row.is_apart)
+
+
+def _spindles(name: str) -> Callable[[NodeRow], Any]:
+    """Tell of the physical volumes of its volume group; 0 where storage is not exclusive."""
+
+    def get(row: NodeRow) -> int | Missing:
+        if isinstance(row.facts, Missing):
+            return row.facts
+        if not row.is_apart:
+            return 0
+        found = spindles_of(row.config, row.facts)
+        return Missing.UNAVAILABLE if found is None else int(getattr(found, name))
+
+    return get
 
 
 def _total_space(row: NodeRow) -> MiB | Missing:
     storage = row.storage
     if isinstance(storage, Missing):
         return storage
+    if row.is_apart:
+        return storage.total
     disks_here = (*row.instances, *row.mirrored)
     made = (one for one in disks_here if not one.forthcoming)
     taken = (taken_by(row.config.disks_of(one), storage.pool) for one in made)
@@ -193,9 +216,11 @@ _TOLD: tuple[Field[NodeRow], ...] = (
     Field("mtotal", "MTotal", Kind.UNIT, "Total amount of memory of physical machine",
           _fact("memory_total"), Needs.FACTS),
     Field("spfree", "SpFree", Kind.NUMBER,
-          "Available spindles in volume group (exclusive storage only)", _unavailable),
+          "Available spindles in volume group (exclusive storage only)", _spindles("free"),
+          Needs.FACTS),
     Field("sptotal", "SpTotal", Kind.NUMBER,
-          "Total spindles in volume group (exclusive storage only)", _unavailable),
+          "Total spindles in volume group (exclusive storage only)", _spindles("total"),
+          Needs.FACTS),
 )
 # fmt: on
 

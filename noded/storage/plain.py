@@ -41,8 +41,7 @@ class PlainStorage(Storage, PoolDriver):
     async def find_all(self, disks: Sequence[DiskSpec]) -> tuple[DiskReport | None, ...]:
         found = await self._volumes.find(list(map(_volume, disks)))
         return tuple(
-            DiskReport(id=disk.id, instance=each.instance, size=each.size) if each else None
-            for disk, each in zip(disks, found, strict=True)
+            _report(disk, each) if each else None for disk, each in zip(disks, found, strict=True)
         )
 
     async def grow(self, disk: DiskSpec) -> None:
@@ -90,6 +89,16 @@ class PlainStorage(Storage, PoolDriver):
 
     async def space(self, pool: Pool) -> StorageReport:
         return await self._volumes.space(pool)
+
+
+def _report(disk: DiskSpec, found: VolumeReport) -> DiskReport:
+    is_thin = bool(found.place.thin_pool)
+    return DiskReport(
+        id=disk.id,
+        instance=found.instance,
+        size=found.size,
+        spindles=None if is_thin else len(found.devices),
+    )
 
 
 def _listing(found: VolumeReport) -> VolumeListing:

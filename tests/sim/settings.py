@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from common.errors import GntError
 from common.model.template import DiskTemplate
-from common.names import InstanceName, NodeId, NodeName
+from common.names import InstanceName, MiB, NodeId, NodeName
 from common.noderpc.hooks import Ending
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.devices import DiskRequest, NicRequest
@@ -19,9 +19,10 @@ from coordinator.operations.instance.nic_changes import Action, NicChange
 from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.state.rows import Put
+from noded.storage.lvm.fake_group import FakeGroup
 from tests.support.cluster import SimulatedCluster
 from tests.support.faults import Failing
-from tests.support.image import uuid_of
+from tests.support.image import GROUP, uuid_of
 from tests.support.network import Trip
 from tests.support.story import Setting
 
@@ -52,6 +53,21 @@ def mirrored(
 ) -> CreateInstance:
     """Return an order for an instance with a disk on two nodes."""
     return create(name, node, second, template=DiskTemplate.DRBD, start=start)
+
+
+def apart(
+    name: str = "web1", node: str | None = None, *, spindles: int = 1, start: bool = True
+) -> CreateInstance:
+    """Return an order for an instance with a disk on physical volumes of its own."""
+    order = create(name, node, template=DiskTemplate.PLAIN, start=start)
+    return replace(order, disks=(DiskRequest(size="64M", spindles=spindles),))
+
+
+async def with_exclusive_storage(cluster: SimulatedCluster) -> None:
+    """Have three empty physical volumes on each node, and nobody share one."""
+    for machine in cluster.machines.values():
+        machine.volumes.groups[GROUP] = FakeGroup(capacity=MiB(3000), spindles=3)
+    await cluster.run(ModifyCluster(ndparams={"exclusive_storage": True}))
 
 
 def added(nic: int | str, values: dict[str, Any] | None = None) -> NicChange:

@@ -58,7 +58,7 @@ DECLARED = (
         (NodeParameters, {"cpu_speed": 0}, "cpu_speed"),
         (NodeParameters, {"ssh_port": 70000}, "ssh_port"),
         (NodeParameters, {"oob_program": "ipmi"}, "oob_program is a path from /, not “ipmi”"),
-        (NodeParameters, {"exclusive_storage": True}, "exclusive_storage cannot be kept yet"),
+        (NodeParameters, {"exclusive_storage": "maybe"}, "exclusive_storage is true or false"),
         (NodeParameters, {"foo": 1}, "there is no “foo”"),
         (KvmParameters, {"floppy_image_path": "/x"}, "guests have no floppy drives"),
         (KvmParameters, {"boot_order": "floppy"}, "boot_order cannot be 'floppy'"),

@@ -29,8 +29,11 @@ class Miss(Record):
     needed: float
     what: str
     is_strict: bool = False  # more than that is needed
+    is_unfit: bool = False  # it is not for such instances at all, and ``what`` says why
 
     def __str__(self) -> str:
+        if self.is_unfit:
+            return self.what
         more = "more than " if self.is_strict else ""
         return f"with {self.there:.12g} {self.what} where {more}{self.needed:.12g} are needed"
 
@@ -138,14 +141,17 @@ def _miss(model: ClusterModel, node: int, reason: Reason, demand: Instance) -> M
             return None
 
 
-def bounds_in_words(policy: InstancePolicy, demand: Instance, reason: Reason) -> str:
+def bounds_in_words(
+    policy: InstancePolicy, demand: Instance, reason: Reason, *, exclusive: bool = False
+) -> str:
     """Say what a policy allows, and what was asked for instead: a predicate."""
     if reason is Reason.POLICY_TEMPLATE:
         return f"allows {', '.join(policy.disk_templates)}, not {demand.template}"
-    rows = zip(QUANTITIES, asked_amounts(demand), strict=True)
+    rows = zip(QUANTITIES, asked_amounts(demand, exclusive=exclusive), strict=True)
     ((field, what, amounts),) = [(*row[1:], asked) for row, asked in rows if row[0] is reason]
     ranges = (
         f"{getattr(bounds.min, field)} to {getattr(bounds.max, field)} {what}"
         for bounds in policy.minmax
     )
-    return f"allows {' or '.join(ranges)}, not {', '.join(map(str, amounts))}"
+    asked = ("an unknown number" if each is None else str(each) for each in amounts)
+    return f"allows {' or '.join(ranges)}, not {', '.join(asked)}"

@@ -14,7 +14,7 @@ STATIC = (
     "name", "uuid", "serial_no", "ctime", "mtime", "admin_state", "pnode", "snodes", "pnode.group",
     "pnode.group.uuid", "os", "osparams", "hypervisor", "hvparams", "custom_hvparams",
     "beparams", "custom_beparams", "disk_template", "disk.sizes", "disk.names", "disk.uuids",
-    "disk.snapshots",
+    "disk.snapshots", "disk.spindles",
     "nic.macs", "nic.ips", "nic.modes", "nic.links", "nic.vlans", "nic.names", "nic.uuids", "tags",
     "maybe_on", "forthcoming", "expires",
 )  # fmt: skip
@@ -109,7 +109,7 @@ def _guests_own(told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _disks(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     findings, snapshots = told.get("disk.findings") or (), told.get("disk.snapshots") or ()
-    taken = told.get("disk.allocated") or ()
+    taken, spindles = told.get("disk.allocated") or (), told.get("disk.spindles") or ()
     described = []
     for index, size in enumerate(told["disk.sizes"]):
         disk = {
@@ -117,6 +117,8 @@ def _disks(told: Mapping[str, Any]) -> list[dict[str, Any]]:
             "name": told["disk.names"][index],
             "UUID": told["disk.uuids"][index],
         }
+        if index < len(spindles) and spindles[index] is not None:
+            disk["spindles"] = spindles[index]
         if index < len(taken) and taken[index] is not None:
             disk["takes"] = format_mib(taken[index])
         if index < len(snapshots) and snapshots[index]:

@@ -1,6 +1,7 @@
 """Disks of a new instance that are there already: Ganeti's ``--disk N:adopt=…``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from common.model.node import Node, NodeRef
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Disks, DiskSpec, VolumeListing
 from common.units import format_mib
+from coordinator.disks.exclusive import is_exclusive
 from coordinator.disks.kind import DiskKind
 from coordinator.disks.volume_groups import group_for, pool_in
 from coordinator.operations.cluster_view import Cluster
@@ -23,6 +25,7 @@ class Found(NamedTuple):
 
     size: MiB
     thin_pool: str = ""
+    spindles: int | None = None  # physical volumes that are its own, where storage is exclusive
 
 
 def check_adoption(kind: DiskKind, disks: Sequence[DiskRequest], *, node: str | None) -> None:
@@ -63,7 +66,8 @@ async def find_adopted(
 
     Raises:
         NotFound: something is not there.
-        Conflict: it is somebody's, in use, damaged, or of another size than was told.
+        Conflict: it is somebody's, in use, damaged, of another size than was told, or not alone on
+            its physical volumes, where storage is exclusive.
     """
     if not any(disk.adopt for disk in disks):
         return ()
@@ -73,10 +77,16 @@ async def find_adopted(
     pools = tuple(pool for group in dict.fromkeys(groups) if (pool := pool_in(group)))
     listed = await cluster.call(Disks, node).volumes(pools=pools)
     there = {(each.group, each.name): each for each in listed}
-    pairs = zip(groups, disks, strict=True)
-    return tuple(
-        _volume(node, disk, group, there.get((group, disk.adopt))) for group, disk in pairs
+    pairs = [(group, disk.adopt) for group, disk in zip(groups, disks, strict=True)]
+    found = tuple(
+        _volume(node, disk, group, there.get((group, disk.adopt)))
+        for (group, _), disk in zip(pairs, disks, strict=True)
     )
+    if not is_exclusive(cluster.config, node.uuid):
+        return found
+    _check_apart(node, {there[pair] for pair in pairs}, listed)
+    spindles = (len(there[pair].devices) for pair in pairs)
+    return tuple(each._replace(spindles=own) for each, own in zip(found, spindles, strict=True))
 
 
 def sized(disks: Sequence[DiskRequest], found: Sequence[Found]) -> tuple[DiskRequest, ...]:
@@ -87,12 +97,14 @@ def sized(disks: Sequence[DiskRequest], found: Sequence[Found]) -> tuple[DiskReq
 
 
 def where_found(disks: Sequence[Disk], found: Sequence[Found]) -> tuple[Disk, ...]:
-    """Return disks in the thin pools that have what they adopt, or in none."""
+    """Return disks with the thin pools and physical volumes of what they adopt."""
 
     def placed(disk: Disk, there: Found) -> Disk:
         if not isinstance(disk.backing, LvmBacking):
             return disk
-        return replace(disk, backing=replace(disk.backing, thin_pool=there.thin_pool))
+        backing = replace(disk.backing, thin_pool=there.thin_pool)
+        spindles = disk.spindles if there.spindles is None else there.spindles
+        return replace(disk, backing=backing, spindles=spindles)
 
     pairs = zip(disks, found, strict=True) if found else ()
     return tuple(placed(disk, there) for disk, there in pairs) or tuple(disks)
@@ -119,6 +131,25 @@ def _volume(node: Node, disk: DiskRequest, group: str, there: VolumeListing | No
     if there.problem:
         raise Conflict(f"The volume {name} on {node.name} cannot be used: {there.problem}.")
     return _checked(disk, name, Found(there.size, there.thin_pool))
+
+
+def _check_apart(
+    node: Node, adopted: AbstractSet[VolumeListing], every: Iterable[VolumeListing]
+) -> None:
+    """Refuse volumes that share physical volumes with others than one another, or are thin."""
+    for other in every:
+        for each in adopted if other not in adopted else ():
+            if shared := sorted({*each.devices} & {*other.devices}):
+                raise Conflict(
+                    f"The volume {each.group}/{each.name} shares {', '.join(shared)} with "
+                    f"{other.group}/{other.name}, and the storage of {node.name} is exclusive."
+                )
+    for each in adopted:
+        if each.thin_pool:
+            raise Conflict(
+                f"The volume {each.group}/{each.name} is in the thin pool {each.thin_pool}, which "
+                f"all share, and the storage of {node.name} is exclusive."
+            )
 
 
 async def _device(cluster: Cluster, node: Node, disk: DiskRequest) -> Found:

@@ -44,6 +44,7 @@ from coordinator.operations.placement.allocators import (
     RequestType,
     allocators_for,
 )
+from coordinator.operations.placement.apart import check_spindles
 from coordinator.operations.placement.choose import place_new
 from coordinator.operations.placement.fit import check_policy, check_still_fits, promise_of
 from coordinator.operations.placement.promises import PlannedInstance, Promise
@@ -118,6 +119,7 @@ class CreateInstance(NewInstance, kw_only=True):
         uuids = [each.uuid for each in nodes]
         instance, disks, nics = self._objects(cluster, uuids, sized(self.disks, found))
         disks, instance = where_found(disks, found), with_port(cluster, instance)
+        check_spindles(config, node, disks)
         taken = PlannedInstance(instance, () if found else disks, group=self.group(config))
         adopted = disks if found else ()
         # While nodes are asked nobody else is given the numbers and addresses of its devices.

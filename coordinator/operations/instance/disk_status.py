@@ -27,12 +27,14 @@ Status = tuple[str, int | None, int | None, float | None, int | None, bool, int]
 class OnNode(NamedTuple):
     """How large the disks are that a node has, and how it says that mirrored ones are.
 
-    ``allocated`` is what those take that take less than their size at first.
+    ``allocated`` is what those take that take less than their size at first, ``spindles`` on how
+    many physical volumes those are of which that can be told.
     """
 
     sizes: Mapping[DiskId, MiB]
     mirrors: Mapping[DiskId, MirrorReport | None]
     allocated: Mapping[DiskId, MiB] = {}
+    spindles: Mapping[DiskId, int] = {}
 
     def status(self, disk: Disk, node: NodeId) -> Status | None:
         """Return how a disk is; None if it is not there."""
@@ -95,6 +97,9 @@ async def _ask(cluster: Cluster, node: Node, disks: list[tuple[Instance, Disk]])
             for report in found
             if report is not None and report.allocated is not None
         },
+        spindles={
+            report.id: report.spindles for report in found if report is not None and report.spindles
+        },
     )
 
 
@@ -114,7 +119,7 @@ def describe_disk(
         "mode": disk.mode,
         "size": disk.size,
         "allocated": told[home].allocated.get(disk.uuid) if home in told else None,
-        "spindles": None,
+        "spindles": disk.spindles,
         "name": disk.name or None,
         "uuid": disk.uuid,
     }

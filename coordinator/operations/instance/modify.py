@@ -32,6 +32,7 @@ from coordinator.operations.instance.nic_steps import plan_nics
 from coordinator.operations.instance.reserve import reservation_of
 from coordinator.operations.instance.reserved_changes import plan_reserved
 from coordinator.operations.instance.runtime_memory import plan_memory
+from coordinator.operations.placement.apart import check_spindles
 from coordinator.operations.placement.fit import check_policy
 from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.promises import PlannedInstance, Promise
@@ -174,6 +175,7 @@ class ModifyInstance(InstanceChange, kw_only=True):
             plan = replace(plan, disks=disks)
             if changes.made:
                 homes = [config.nodes[at.uuid] for at in disks.homes]
+                check_spindles(config, node, [changes.disks[number] for number in changes.made])
                 space = promise_of_space(PlannedInstance(after, changes.disks))
                 await take_space(cluster, space, homes, for_new=True)
                 cluster.promise(*plan.promises)

@@ -35,6 +35,7 @@ def new_disks(
             name=request.name,
             size=request.size_mib,
             mode=request.mode,
+            spindles=request.spindle_count,
             backing=kind.new_backing(config.cluster, new),
             nodes=holders,
         )

@@ -28,6 +28,7 @@ from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
+from coordinator.operations.placement.apart import check_said, check_spindles
 from coordinator.operations.placement.choose import place_new
 from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.numbers import free_devices
@@ -129,8 +130,11 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
             check_online(node) if place is None else check_takes_instances(node)
         guest = guest_spec(config, after, disks, config.nics_of(after))
         found = await _find(cluster, nodes, guest)
+        told = [disks[index] for index, values in self._named() if "spindles" in values]
+        check_spindles(config, nodes[0], told)
         if place is None:
             indices = self._missing(before, disks, found)
+            check_said(config, nodes[0], [disks[index] for index in indices])
         else:
             old = [node for node in _nodes_of(config, before) if not node.offline]
             found |= await _find(cluster, old, present_guest(config, before))
@@ -184,7 +188,9 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
                         f"Disk {index} of {instance.name} is made anew as it was, but for its size "
                         f"and mode; leave out “{next(iter(request.given()), 'name')}”."
                     )
-                changes = {"size": request.size_mib, "mode": request.mode}
+                changes: dict[str, Any] = {"size": request.size_mib, "mode": request.mode}
+                if request.spindle_count is not None:
+                    changes["spindles"] = request.spindle_count
                 wished[index] = replace(disks[index], **changes)
         return tuple(wished)
 

@@ -7,6 +7,7 @@ from common.errors import NoCapacity
 from common.names import NodeName
 from coordinator.allocator.allocation.why_not import Miss
 from coordinator.allocator.request import Allocate
+from coordinator.operations.placement.apart import Unfit
 from coordinator.operations.placement.demands import demand_of
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.promises import PlannedInstance
@@ -50,15 +51,17 @@ def place_by(
     """
     from coordinator.allocator.allocation.place import place
 
-    lacking = shortages(look, planned.disks)
+    lacking = shortages(look, planned)
     request = request_for(look, planned, only or nodes_but(look, lacking))
     return place(model, request, {} if only else misses(lacking))
 
 
-def misses(lacking: Mapping[NodeName, Shortage]) -> dict[NodeName, Miss]:
+def misses(lacking: Mapping[NodeName, Shortage | Unfit]) -> dict[NodeName, Miss]:
     """Return shortages as the allocator tells of them."""
     return {
-        name: Miss(max(0, one.free or 0), one.needed, f"MiB left in {one.pool}")
+        name: Miss(0, 1, f"which {one}", is_unfit=True)
+        if isinstance(one, Unfit)
+        else Miss(max(0, one.free or 0), one.needed, f"{one.unit} left in {one.pool}")
         for name, one in lacking.items()
     }
 

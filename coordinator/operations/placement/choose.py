@@ -13,6 +13,7 @@ from coordinator.allocator.request import Relocate, Survey
 from coordinator.iallocator.response import Response, read_nodes
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.placement.allocators import AllocatorFailed
+from coordinator.operations.placement.apart import Unfit
 from coordinator.operations.placement.asking import Question, ask, check_usable
 from coordinator.operations.placement.built_in import misses, place_here, request_for
 from coordinator.operations.placement.fit import promise_of
@@ -58,7 +59,7 @@ async def place_new(
 
         found, request = place_here(look, planned), request_for(look, planned, None)
         parts = parts_of(model_of(look.snapshot), request, found.nodes)
-        return found.nodes, _details(found, parts, shortages(look, planned.disks))
+        return found.nodes, _details(found, parts, shortages(look, planned))
 
     def promise(look: Look, nodes: Sequence[Node]) -> Promise:
         for node in nodes:
@@ -102,7 +103,8 @@ async def place_elsewhere(
     def here(look: Look) -> _Answer:
         from coordinator.allocator.relocation.relocate import relocate
 
-        lacking = shortages(look, disks) if is_mirrored else {}
+        planned = PlannedInstance(instance, disks)
+        lacking = shortages(look, planned) if is_mirrored else {}
         wanted = Relocate(instance.name, nodes_but(look, lacking))
         found = relocate(look.snapshot, wanted, misses(lacking))
         return found.nodes, _details(found, lacking=lacking)
@@ -153,7 +155,7 @@ async def _choose(
 def _details(
     found: Survey,
     parts: "Sequence[Part]" = (),
-    lacking: Mapping[NodeName, Shortage] = MappingProxyType({}),
+    lacking: Mapping[NodeName, Shortage | Unfit] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Explain a choice; ``parts`` of the score are the largest first, if they are known."""
     yield (

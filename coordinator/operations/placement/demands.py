@@ -35,12 +35,18 @@ def demand_of(config: Config, planned: PlannedInstance, pool: Pool | None) -> se
         disk=disk_space(instance.disk_template, disks, pool),
         disks=sizes,
         spindle_use=wants.spindle_use,
-        disk_spindles=None if disks else 0,
+        disk_spindles=_spindles(disks),
         status=STATUS_OF[AdminState.UP if instance.takes_memory else instance.admin_state],
         tags=instance.tags,
         networks=_networks(config, planned),
         auto_balance=wants.auto_balance,
     )
+
+
+def _spindles(disks: Sequence[Disk]) -> int | None:
+    """Return what disks take where storage is exclusive; None if not all tell."""
+    told = [disk.spindles for disk in disks if disk.spindles is not None]
+    return sum(told) if len(told) == len(disks) else None
 
 
 def _networks(config: Config, planned: PlannedInstance) -> frozenset[str]:

@@ -14,9 +14,11 @@ from common.names import InstanceName, MiB
 from common.noderpc.facts import NodeFacts
 from coordinator.allocator import policy as policies
 from coordinator.allocator.allocation.why_not import bounds_in_words
+from coordinator.disks.exclusive import is_exclusive
 from coordinator.disks.kinds import kind_of
 from coordinator.disks.mirrors import generation_of
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.placement.apart import find_unfit
 from coordinator.operations.placement.built_in import place_here
 from coordinator.operations.placement.demands import demand_of, seen_policy
 from coordinator.operations.placement.look import Look, look_for
@@ -143,11 +145,14 @@ def check_free_memory(look: Look, node: Node, memory: MiB, instance: Instance) -
 
 
 def check_free_space(look: Look, node: Node, planned: PlannedInstance) -> None:
-    """Refuse a node that lacks space for an instance's disks.
+    """Refuse a node that lacks space for an instance's disks, or is not for such.
 
     Raises:
+        Conflict: says why it is not.
         NoCapacity: says what is left of which pool.
     """
+    if unfit := find_unfit(look, node, planned):
+        raise Conflict(f"Node {node.name} {unfit}.", node=node.name)
     lacking = find_shortage(look, node, look.needs(planned, node.uuid))
     if lacking is not None:
         raise NoCapacity(f"Node {node.name} {lacking} for {planned.instance.name}.", node=node.name)
@@ -182,12 +187,14 @@ def policy_violation(config: Config, planned: PlannedInstance, node: Node) -> st
     group = config.groups[node.group]
     policy = seen_policy(config.policy_of(group))
     demand = demand_of(config, planned, None)
-    reason = policies.check_policy(policy, demand)
+    # Who does not say how many spindles it has is told so elsewhere.
+    exclusive = demand.disk_spindles is not None and is_exclusive(config, node.uuid)
+    reason = policies.check_policy(policy, demand, exclusive=exclusive)
     if not reason:
         return ""
     return (
         f"The instance policy of group {group.name} does not allow {planned.instance.name}: "
-        f"it {bounds_in_words(policy, demand, reason)}."
+        f"it {bounds_in_words(policy, demand, reason, exclusive=exclusive)}."
     )
 
 

@@ -68,7 +68,7 @@ def ask_to_place(look: Look, planned: PlannedInstance) -> Json:
     }
     if planned.group is not None:
         request["group_name"] = config.groups[planned.group].name
-    among = nodes_but(look, shortages(look, planned.disks))
+    among = nodes_but(look, shortages(look, planned))
     return request if among is None else request | {"restrict-to-nodes": sorted(among)}
 
 
@@ -174,7 +174,12 @@ def _requirements(
         "os": instance.os,
         "nics": [_nic(config, nic) for nic in nics],
         "disks": [
-            {"type": template, "size": disk.size, "mode": str(disk.mode), "spindles": None}
+            {
+                "type": template,
+                "size": disk.size,
+                "mode": str(disk.mode),
+                "spindles": disk.spindles,
+            }
             for disk in disks
         ],
         "disk_template": template,

@@ -170,7 +170,7 @@ def _balance(look: Look, question: BalanceQuestion) -> dict[str, Any]:
 
 
 def _request(look: Look, planned: PlannedInstance) -> Allocate:
-    among = nodes_but(look, shortages(look, planned.disks))
+    among = nodes_but(look, shortages(look, planned))
     return request_for(look, planned, among)
 
 
@@ -187,7 +187,9 @@ def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
         kind.check_wish(disk)
         new = NewDisk(uuid, DiskId(f"{number}"), (), none_taken, disk)
         backing = kind.new_backing(cluster, new)
-        disks.append(Disk(uuid=new.disk, size=disk.size_mib, backing=backing))
+        disks.append(
+            Disk(uuid=new.disk, size=disk.size_mib, backing=backing, spindles=disk.spindle_count)
+        )
     instance = Instance(
         uuid=uuid,
         name=InstanceName("new"),
@@ -205,5 +207,5 @@ def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
 def _in_words(
     look: Look, planned: PlannedInstance, refused: Mapping[NodeName, Reason]
 ) -> dict[str, str]:
-    lacking = shortages(look, planned.disks)
+    lacking = shortages(look, planned)
     return {name: str(lacking.get(name) or why.in_words(1)) for name, why in refused.items()}

@@ -5,13 +5,16 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from msgspec.structs import replace
 
 from common.model.disk import Disk
 from common.model.node import Node
 from common.model.pool import Pool
 from common.names import MiB, NodeId
 from common.noderpc.facts import NodeFacts, StorageReport
+from coordinator.disks.exclusive import free_space, is_exclusive, spindles_taken
 from coordinator.disks.kinds import enabled_kinds
 from coordinator.disks.space import taken_by
 from coordinator.operations.placement.demands import Demands
@@ -22,7 +25,17 @@ from coordinator.state.config import Config
 if TYPE_CHECKING:
     from coordinator.nodes.reports import Live
 
-_Coming = defaultdict[NodeId | None, Counter[Pool]]
+
+class SpindlesIn(NamedTuple):
+    """The physical volumes of a pool that disks have for themselves, where storage is exclusive."""
+
+    pool: Pool
+
+
+Unit = Pool | SpindlesIn
+"""What disks take: MiB of a pool, or so many physical volumes of it."""
+
+_Coming = defaultdict[NodeId | None, Counter[Unit]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +130,30 @@ class Room:
         return next((each for each in reports if each.pool == pool), None)
 
     def free_space(self, node: Node, pool: Pool) -> MiB | None:
-        """Return the space of a pool that is left after what is promised; None if not known."""
+        """Return the space of a pool that is left after what is promised; None if not known.
+
+        Where storage is exclusive that is all of the physical volumes that are left.
+        """
         report = self.report_of(node, pool)
         if report is None:
             return None
+        if is_exclusive(self.config, node.uuid) and report.spindles is not None:
+            left = self.free_spindles(node, pool) or 0
+            spindles = replace(report.spindles, free=max(0, left))
+            return free_space(replace(report, spindles=spindles), exclusive=True)
+        return MiB(report.free - self._promised(node)[pool])
+
+    def free_spindles(self, node: Node, pool: Pool) -> int | None:
+        """Return how many physical volumes are left likewise; None if the node does not tell."""
+        report = self.report_of(node, pool)
+        if report is None or report.spindles is None:
+            return None
+        return report.spindles.free - self._promised(node)[SpindlesIn(pool)]
+
+    def _promised(self, node: Node) -> Counter[Unit]:
+        """Return what is promised of a node, and kept free on it."""
         taken = self._coming[node.uuid] + self._coming[None]
-        taken += self._reserved[node.uuid] + self._reserved[None]
-        return MiB(report.free - taken[pool])
+        return taken + self._reserved[node.uuid] + self._reserved[None]
 
     @cached_property
     def pools(self) -> tuple[Pool, ...]:
@@ -133,14 +163,15 @@ class Room:
 
     def pool_of(self, disks: Sequence[Disk]) -> Pool | None:
         """Return the pool that disks take most of; if there is none, that of new disks."""
-        if taken := self.taken(disks):
+        taken = {pool: size for pool, size in self.taken(disks).items() if isinstance(pool, Pool)}
+        if taken:
             return max(taken, key=taken.__getitem__)
         kinds = enabled_kinds(self.config.cluster)
         usual = (kind.pool(self.config.cluster) for kind in kinds)
         return next((pool for pool in usual if pool in self.pools), None)
 
     @cached_property
-    def _coming(self) -> Mapping[NodeId | None, Counter[Pool]]:
+    def _coming(self) -> Mapping[NodeId | None, Counter[Unit]]:
         """What is promised and not taken yet, by node; None: wherever the pool is reached."""
         coming: _Coming = defaultdict(Counter)
         for one in self.planned:
@@ -150,7 +181,7 @@ class Room:
         return coming
 
     @cached_property
-    def _reserved(self) -> Mapping[NodeId | None, Counter[Pool]]:
+    def _reserved(self) -> Mapping[NodeId | None, Counter[Unit]]:
         """What disks will take that are only reserved, by node, as ``_coming``.
 
         While one is being made it counts twice: nodes do not tell whose space is taken already.
@@ -168,7 +199,7 @@ class Room:
         for node in (None,) if is_everywhere else one.nodes:
             coming[node] += self.needs(one, node)
 
-    def needs(self, one: PlannedInstance, node: NodeId | None) -> Counter[Pool]:
+    def needs(self, one: PlannedInstance, node: NodeId | None) -> Counter[Unit]:
         """Return what an instance is going to take of a node's pools beside what it takes already.
 
         None stands for all nodes, where they share the pool.
@@ -177,6 +208,12 @@ class Room:
         is_there = present is not None and (node is None or node in present.nodes)
         return self.taken(one.disks) - self.taken(present.disks if present and is_there else ())
 
-    def taken(self, disks: Sequence[Disk]) -> Counter[Pool]:
-        """Return what disks take of each pool, on each node that has them."""
-        return +Counter({pool: taken_by(disks, pool) for pool in self.pools})
+    def taken(self, disks: Sequence[Disk]) -> Counter[Unit]:
+        """Return what disks take of each pool, on each node that has them.
+
+        Physical volumes count where storage is exclusive, and MiB elsewhere.
+        """
+        taken = Counter[Unit]({pool: taken_by(disks, pool) for pool in self.pools})
+        if any(disk.spindles for disk in disks):
+            taken.update({SpindlesIn(pool): spindles_taken(disks, pool) for pool in self.pools})
+        return +taken

@@ -10,11 +10,14 @@ import numpy as np  # noqa: F401 -- its being there has the allocator use it
 
 from common.model.node import Node
 from common.model.pool import Pool
+from common.model.pool_kind import PoolKind
 from common.names import MiB, NodeId
 from common.noderpc.facts import NodeFacts
 from coordinator.allocator import snapshot as seen
 from coordinator.allocator.snapshot import Snapshot
+from coordinator.disks.exclusive import is_exclusive
 from coordinator.disks.space import taken_by
+from coordinator.disks.volume_groups import pool_in
 from coordinator.operations.placement.demands import node_parameters, seen_policy
 from coordinator.operations.placement.promises import PlannedInstance
 from coordinator.operations.placement.room import Room
@@ -81,6 +84,10 @@ def _node(
             tags=node.tags,
         )
     total_disk, free_disk = _disk(room, node, placed, pool)
+    exclusive = is_exclusive(room.config, node.uuid)
+    spindles, free_spindles = _spindles(room, node, pool) if exclusive else (0, 0)
+    if not exclusive:
+        spindles = node_parameters(room.config, node).spindle_count
     return seen.Node(
         name=node.name,
         group=group,
@@ -91,7 +98,9 @@ def _node(
         free_disk=free_disk,
         total_cpus=facts.cpus,
         own_cpus=1,
-        spindles=node_parameters(room.config, node).spindle_count,
+        spindles=spindles,
+        free_spindles=free_spindles,
+        exclusive=exclusive,
         drained=node.drained,
         vm_capable=node.vm_capable,
         tags=node.tags,
@@ -116,4 +125,16 @@ def _disk(
     free = room.free_space(node, pool) if pool else None
     if pool is None or free is None:
         return MiB(0), MiB(0)
+    if is_exclusive(room.config, node.uuid) and (report := room.report_of(node, pool)):
+        return report.total, free
     return MiB(free + sum(taken_by(each.disks, pool) for each in placed)), free
+
+
+def _spindles(room: Room, node: Node, pool: Pool | None) -> tuple[int, int]:
+    """Return how many physical volumes there are in a volume group, and are left."""
+    if pool is None or pool.kind is not PoolKind.VOLUME_GROUP:
+        pool = pool_in(room.config.cluster.volume_group_name)
+    report = room.report_of(node, pool) if pool else None
+    if pool is None or report is None or report.spindles is None:
+        return 0, 0
+    return report.spindles.total, max(0, room.free_spindles(node, pool) or 0)

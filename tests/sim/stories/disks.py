@@ -12,7 +12,15 @@ from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.recreate_disks import RecreateDisks
 from coordinator.operations.instance.startup import StartInstance
-from tests.sim.settings import WEB1, create, disk, web1_mirrored, web1_on
+from tests.sim.settings import (
+    WEB1,
+    apart,
+    create,
+    disk,
+    web1_mirrored,
+    web1_on,
+    with_exclusive_storage,
+)
 from tests.support.cluster import SimulatedCluster
 from tests.support.image import GROUP
 from tests.support.seeds import is_thorough
@@ -68,6 +76,11 @@ async def without_mirrored_disks(cluster: SimulatedCluster) -> None:
         cluster.machines[name].volumes.groups[GROUP].volumes.clear()
 
 
+async def with_a_disk_of_its_own(cluster: SimulatedCluster) -> None:
+    await with_exclusive_storage(cluster)
+    await cluster.run(apart("web1", "gamma", spindles=2))
+
+
 GROWN = frozenset({"sizes beta", "sizes gamma", "disks beta", "disks gamma"})
 NOTED = frozenset({"config disk web1 disk 0"})  # that a copy may lack something
 
@@ -121,6 +134,11 @@ STORIES = {
     "give the second copy up": Story(
         modify(disk_template=DiskTemplate.PLAIN), web1_mirrored(start=False),
         uncertain=frozenset({"disks beta", "disks gamma", "sizes beta", "sizes gamma"}),
+    ),
+    "add with spindles": Story(apart("web1", "gamma", spindles=2), with_exclusive_storage),
+    "grow on own spindles": Story(
+        grow(32), with_a_disk_of_its_own, again=grow(96, absolute=True),
+        uncertain=frozenset({"sizes gamma"}),
     ),
     "rename a disk": Story(modify(disk("modify", 0, name="root", mode="ro")), web1_on("gamma")),
 }  # fmt: skip

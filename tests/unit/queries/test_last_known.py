@@ -25,7 +25,7 @@ def test_a_silent_node_has_its_last_values_and_their_age_beside_the_gaps() -> No
     assert (status, told["node"], told["why"], told["age"]) == (0, "beta", "gone", 95.0)
     values = told["values"]
     assert (values["mfree"], values["dtotal"], values["bootid"]) == (2048, 5248, "b")
-    assert "spfree" not in values
+    assert values["spfree"] == 0  # its storage is not exclusive
 
 
 def test_instances_of_a_silent_node_are_told_of_as_they_were() -> None:
