@@ -9,6 +9,12 @@ from coordinator.checks.disks import (
     check_missing,
     check_missing_snapshots,
 )
+from coordinator.checks.exclusive import (
+    check_apart,
+    check_instances_apart,
+    check_physical_volumes,
+    check_sizes_in_groups,
+)
 from coordinator.checks.finding import Finding, Seen
 from coordinator.checks.instances import (
     check_silence,
@@ -90,6 +96,7 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
         check_policies,
         check_nodes_of_instances,
         check_exclusion,
+        check_instances_apart,
         check_spare_memory,
     ),
     "Verifying disks": (
@@ -98,6 +105,9 @@ OF_GROUP: dict[str, tuple[Check, ...]] = {
         check_images,
         check_left_over,
         check_groups,
+        check_physical_volumes,
+        check_sizes_in_groups,
+        check_apart,
         check_volumes,
         check_lost_snapshots,
         check_orphans,

@@ -32,7 +32,7 @@ class Finding(NamedTuple):
     """``code`` is one of Ganeti's, as in ``ignore_errors``."""
 
     code: str
-    kind: str  # node, instance, cluster
+    kind: str  # node, instance, group, cluster
     name: str
     message: str
     severity: Severity = Severity.ERROR

@@ -1,4 +1,4 @@
-"""Record the sizes that disks have on their nodes, where others are in the configuration."""
+"""Record how large disks are on their nodes, where it is otherwise in the configuration."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated
@@ -10,6 +10,7 @@ from common.messages import Order
 from common.model.disk import Disk
 from common.model.instance import Instance
 from common.names import DiskId, InstanceName, MiB, NodeId
+from coordinator.disks.exclusive import is_exclusive
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -23,13 +24,17 @@ from coordinator.state.state import State
 
 
 class OtherSize(Order, kw_only=True):
-    """A disk that has another size than was recorded when it was as ``serial_no`` says."""
+    """A disk that has another size than was recorded when it was as ``serial_no`` says.
+
+    Or it is on another number of physical volumes, where storage is exclusive; None: as it was.
+    """
 
     instance: InstanceName
     index: int
     disk: DiskId
     serial_no: int
-    size: MiB
+    size: MiB | None = None
+    spindles: int | None = None
 
 
 class RepairSizesPlan(Order, kw_only=True):
@@ -39,7 +44,7 @@ class RepairSizesPlan(Order, kw_only=True):
 
 @operation("OP_CLUSTER_REPAIR_DISK_SIZES")
 class RepairDiskSizes(Operation[None, RepairSizesPlan], kw_only=True):
-    """Record the sizes that disks have; no disk is changed.
+    """Record the sizes that disks have, and their spindles; no disk is changed.
 
     It waits for no job: the size of a disk that something else has changed since it was looked at
     stays as it is.
@@ -75,7 +80,12 @@ class RepairDiskSizes(Operation[None, RepairSizesPlan], kw_only=True):
 
     def result(self, plan: RepairSizesPlan) -> list[tuple[str, int, str, int]]:
         """Return what has changed, as Ganeti does: instance, disk, “size”, and the size."""
-        return [(each.instance, each.index, "size", each.size) for each in plan.found]
+        return [
+            (each.instance, each.index, what, value)
+            for each in plan.found
+            for what, value in (("size", each.size), ("spindles", each.spindles))
+            if value is not None
+        ]
 
 
 def _other_sizes(
@@ -97,13 +107,27 @@ def _other_sizes(
         # A guest can use what all copies have.
         if (size := min(sizes.values())) != disk.size:
             cluster.log(f"{what} has {size} MiB, and {disk.size} were recorded.")
+        if spindles := _other_spindles(config, disk, told):
+            before = disk.spindles or "no"
+            cluster.log(f"{what} has {spindles} spindles, and {before} were recorded.")
+        if size != disk.size or spindles:
             yield OtherSize(
                 instance=instance.name,
                 index=index,
                 disk=disk.uuid,
                 serial_no=disk.serial_no,
-                size=size,
+                size=size if size != disk.size else None,
+                spindles=spindles,
             )
+
+
+def _other_spindles(config: Config, disk: Disk, told: Mapping[NodeId, OnNode]) -> int | None:
+    """Return on how many physical volumes a disk is, if storage is exclusive and it is another."""
+    if not any(is_exclusive(config, node) for node in disk.nodes):
+        return None
+    found = {told[node].spindles.get(disk.uuid) for node in disk.nodes if node in told}
+    spindles = found.pop() if len(found) == 1 else None
+    return spindles if spindles != disk.spindles else None
 
 
 def _sizes(
@@ -125,8 +149,10 @@ def _set_sizes(found: tuple[OtherSize, ...], now: float) -> Edit:
         for each in found:
             disk = state.config.disks.get(each.disk)
             if disk is not None and disk.serial_no == each.serial_no:
+                new = {"size": each.size, "spindles": each.spindles}
+                told = {what: value for what, value in new.items() if value is not None}
                 serial_no = disk.serial_no + 1
-                changes.append(Put(replace(disk, size=each.size, mtime=now, serial_no=serial_no)))
+                changes.append(Put(replace(disk, **told, mtime=now, serial_no=serial_no)))
         return changes
 
     return edit

@@ -1,0 +1,296 @@
+"""Nodes on which no physical volume of an instance's disks is another one's, too."""
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+
+import pytest
+from msgspec.structs import replace
+
+from common.errors import Conflict, InvalidRequest, NoCapacity
+from common.model.disk import LvmBacking
+from common.model.template import DiskTemplate
+from common.names import GroupName, InstanceName, MiB, NodeName
+from coordinator.operations.cluster.modify import ModifyCluster
+from coordinator.operations.cluster.repair_disk_sizes import RepairDiskSizes
+from coordinator.operations.cluster.verify_group import VerifyGroup
+from coordinator.operations.devices import DiskRequest
+from coordinator.operations.group.add import AddGroup
+from coordinator.operations.group.assign_nodes import AssignNodes
+from coordinator.operations.group.modify import ModifyGroup
+from coordinator.operations.instance.create import CreateInstance
+from coordinator.operations.instance.grow_disk import GrowDisk
+from coordinator.operations.instance.modify import ModifyInstance
+from coordinator.operations.instance.move import MoveInstance
+from coordinator.operations.instance.recreate_disks import RecreateDisks
+from coordinator.operations.instance.reserve import ReserveInstance
+from coordinator.operations.instance.snapshot import TakeSnapshot
+from coordinator.operations.node.modify import ModifyNode
+from noded.storage.lvm.volumes import VolumeReport
+from tests.sim.settings import (
+    ALPHA,
+    DELTA,
+    GAMMA,
+    WEB1,
+    apart,
+    create,
+    disk,
+    with_exclusive_storage,
+)
+from tests.sim.stories.adopted import ADOPT, OLD, a_volume
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.image import GROUP
+
+GROUP_OF_ALL, OTHER = GroupName("default"), GroupName("other")
+
+
+def tell(story: Callable[[SimulatedCluster], Awaitable[None]], *, nodes: int = 3) -> None:
+    """Begin with three empty physical volumes of 1000 MiB on each node, and nothing on them."""
+
+    async def scenario() -> None:
+        async with simulated_cluster(nodes) as cluster:
+            await with_exclusive_storage(cluster)
+            await story(cluster)
+
+    simulate(scenario())
+
+
+def devices(cluster: SimulatedCluster, node: str = "gamma") -> list[tuple[str, ...]]:
+    """Return the physical volumes of each volume of a node."""
+    volumes = cluster.machines[node].volumes.groups[GROUP].volumes
+    return [each.devices for each in volumes.values()]
+
+
+async def free(cluster: SimulatedCluster) -> dict[str, int]:
+    """Return how many physical volumes each node has left."""
+    fields = ["name", "spfree", "sptotal"]
+    told = await cluster.master.luxi("QueryNodes", (), fields)
+    assert {total for _, _, total in told} == {3}
+    return {name: left for name, left, _ in told}
+
+
+def test_each_instance_has_its_own_and_nodes_tell_what_is_left() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(apart("web1", "gamma", spindles=2))
+        await cluster.run(apart("web2", "gamma"))
+        one, other = devices(cluster)
+        assert (len(one), len(other)) == (2, 1)
+        assert not {*one} & {*other}
+        assert await free(cluster) == {"alpha": 3, "beta": 3, "gamma": 0}
+        fields = ["disk.spindles", "disk.spindles/0"]
+        assert await cluster.master.luxi("QueryInstances", ("web1",), fields) == [[[2], 2]]
+        with pytest.raises(NoCapacity, match="gamma has 0 spindles left in the volume group"):
+            await cluster.run(apart("web3", "gamma"))
+        assert await findings(cluster) == []
+
+    tell(story)
+
+
+def test_a_node_is_found_that_has_as_many_and_none_where_there_is_none() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        for number in range(3):
+            await cluster.run(apart(f"web{number}"))
+        assert await free(cluster) == {"alpha": 2, "beta": 2, "gamma": 2}
+        with pytest.raises(NoCapacity, match="with 2 spindles left in the volume group gantry"):
+            await cluster.run(apart("web3", spindles=3))
+        await cluster.run(apart("web4"))
+        assert sorted((await free(cluster)).values()) == [1, 2, 2]
+
+    tell(story)
+
+
+def test_what_is_reserved_counts() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        order = apart("web1", "gamma", spindles=2)
+        told = {name: getattr(order, name) for name in order.__struct_fields__}
+        await cluster.run(ReserveInstance(**(told | {"forthcoming": True})))
+        with pytest.raises(NoCapacity, match="and 2 spindles are needed for web2"):
+            await cluster.run(apart("web2", "gamma", spindles=2))
+        assert await free(cluster) == {"alpha": 3, "beta": 3, "gamma": 3}
+
+    tell(story)
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        (create("web1", "gamma"), "where disks are plain ones, not sharedfile"),
+        (
+            create("web1", "gamma", "beta", template=DiskTemplate.DRBD),
+            "where disks are plain ones, not drbd",
+        ),
+        (create("web1", template=DiskTemplate.FILE), "where disks are plain ones, not file"),
+        (create("web1", "gamma", template=DiskTemplate.PLAIN), "say how many spindles disk 0"),
+        (create("web1", template=DiskTemplate.PLAIN), "say how many spindles disk 0"),
+        (
+            replace(apart("web1", "gamma"), disks=(DiskRequest(size=971, spindles=1),)),
+            "spindles of 970 MiB, so disk 0 needs 2 of them for its 971 MiB, and has 1",
+        ),
+    ],
+)
+def test_what_could_not_be_kept_apart_is_refused(order: CreateInstance, says: str) -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        with pytest.raises((Conflict, NoCapacity), match=says):
+            await cluster.run(order)
+        assert devices(cluster) == []
+
+    tell(story)
+
+
+def test_spindles_are_for_exclusive_storage_alone() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            for node in ("gamma", None):
+                with pytest.raises(InvalidRequest, match="is not exclusive, so its disks have no"):
+                    await cluster.run(apart("web1", node))
+
+    simulate(scenario())
+
+
+@pytest.mark.parametrize("spindles", [0, -1, "two", 1000, "1.5"])
+def test_a_number_that_makes_no_sense_is_refused(spindles: int | str) -> None:
+    with pytest.raises(ValueError, match="spindles is a number from 1 to 999"):
+        DiskRequest(size=8, spindles=spindles)
+
+
+def test_a_disk_that_is_added_has_its_own_and_grows_on_them() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(apart("web1", "gamma"))
+        with pytest.raises(Conflict, match="say how many spindles disk 1 has"):
+            await cluster.run(ModifyInstance(instance_name=WEB1, disks=(disk("add", size=32),)))
+        change = disk("add", size=32, spindles=1)
+        await cluster.run(ModifyInstance(instance_name=WEB1, disks=(change,)))
+        (one,), (other,) = devices(cluster)
+        assert one != other
+        await cluster.run(GrowDisk(instance_name=WEB1, disk=1, amount=MiB(900)))
+        with pytest.raises(Conflict, match="needs 2 of them for its 1032 MiB, and has 1"):
+            await cluster.run(GrowDisk(instance_name=WEB1, disk=1, amount=MiB(100)))
+        assert devices(cluster) == [(one,), (other,)]
+        assert (await free(cluster))["gamma"] == 1
+
+    tell(story)
+
+
+def test_what_is_kept_of_a_disk_is_beside_it() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(apart("web1", "gamma"))
+        await cluster.run(TakeSnapshot(instance_name=WEB1, name="before", room=MiB(64)))
+        one, kept = devices(cluster)
+        assert one == kept
+        with pytest.raises(Conflict, match="needs 2 of them"):
+            await cluster.run(TakeSnapshot(instance_name=WEB1, name="again", room=MiB(900)))
+
+    tell(story)
+
+
+def test_an_instance_moves_to_empty_ones() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(apart("web1", "gamma", spindles=2))
+        await cluster.run(apart("web2", "beta", spindles=2))
+        with pytest.raises(NoCapacity, match="beta has 1 spindles left"):
+            await cluster.run(MoveInstance(instance_name=WEB1, target_node=NodeName("beta")))
+        await cluster.run(MoveInstance(instance_name=WEB1, target_node=NodeName("alpha")))
+        assert await free(cluster) == {"alpha": 1, "beta": 1, "gamma": 3}
+
+    tell(story)
+
+
+def test_disks_are_made_anew_with_as_many_or_as_said() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(apart("web1", "gamma", start=False))
+        cluster.machines["gamma"].volumes.groups[GROUP].volumes.clear()
+        told = RecreateDisks(instance_name=WEB1, disks=((0, {"spindles": 3}),))
+        await cluster.run(told)
+        assert [len(each) for each in devices(cluster)] == [3]
+        (made,) = cluster.config.disks_of(cluster.config.instance("web1"))
+        assert made.spindles == 3
+
+    tell(story)
+
+
+def test_instances_that_were_there_before_are_named_and_told_how_many_they_have() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await exclusive(cluster, value=False)
+        for number in range(1, 5):
+            await cluster.run(create(f"web{number}", "gamma", template=DiskTemplate.PLAIN))
+        await exclusive(cluster, value=True)
+        assert sorted({code for code, _ in await findings(cluster)}) == [
+            "EINSTANCEMISSINGCFGPARAMETER", "ENODELVM",
+        ]  # fmt: skip
+        assert await cluster.run(RepairDiskSizes()) == [
+            [f"web{number}", 0, "spindles", 1] for number in range(1, 5)
+        ]
+        assert await findings(cluster) == [("ENODELVM", "gamma")]  # two share one
+        web4 = InstanceName("web4")
+        await cluster.run(MoveInstance(instance_name=web4, target_node=NodeName("alpha")))
+        assert await findings(cluster) == []
+
+    tell(story)
+
+
+def test_space_is_told_in_whole_ones_of_the_standard_size() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(ModifyCluster(enabled_disk_templates=("plain",)))
+        await cluster.run(apart("web1", "gamma"))
+        told = await cluster.master.luxi("QueryNodes", ("gamma",), ["dtotal", "dfree"])
+        assert told == [[3000, 2 * 970]]
+
+    tell(story)
+
+
+def test_nodes_are_chosen_by_what_their_group_is_for() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(AddGroup(group_name=OTHER, ndparams={"exclusive_storage": False}))
+        await cluster.run(AssignNodes(group_name=OTHER, nodes=(GAMMA, DELTA)))
+        shared = create("web1", template=DiskTemplate.PLAIN)
+        assert set(await cluster.run(shared)) < {"gamma", "delta"}
+        assert set(await cluster.run(apart("web2"))) < {"alpha", "beta"}
+        with pytest.raises(InvalidRequest, match="The storage of gamma is not exclusive"):
+            await cluster.run(apart("web3", "gamma"))
+        web2 = InstanceName("web2")
+        await cluster.run(MoveInstance(instance_name=web2, target_node=GAMMA))
+        with pytest.raises(Conflict, match="alpha has exclusive storage, so say how many spindles"):
+            await cluster.run(MoveInstance(instance_name=WEB1, target_node=ALPHA))
+        await cluster.run(MoveInstance(instance_name=web2, target_node=ALPHA))
+        assert len(devices(cluster, "alpha")) == 1
+
+    tell(story, nodes=4)
+
+
+def test_what_is_adopted_is_alone_already_or_stays_as_it_is() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await a_volume(cluster)
+        volumes = cluster.machines["gamma"].volumes.groups[GROUP].volumes
+        volumes[OLD] = dataclasses.replace(volumes[OLD], devices=("/dev/gantry", "/dev/gantry2"))
+        place = LvmBacking(group=GROUP, name="other")
+        volumes["other"] = VolumeReport(place, MiB(8), "other", devices=("/dev/gantry2",))
+        with pytest.raises(Conflict, match="old-server shares /dev/gantry2 with gantry/other, and"):
+            await cluster.run(ADOPT)
+        del volumes["other"]
+        await cluster.run(ADOPT)
+        (made,) = cluster.config.disks_of(cluster.config.instance("web1"))
+        assert made.spindles == 2
+        assert await findings(cluster) == []
+
+    tell(story)
+
+
+def test_it_is_set_for_groups_and_not_for_single_nodes() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        for value in (True, False):
+            order = ModifyNode(node_name=GAMMA, ndparams={"exclusive_storage": value})
+            with pytest.raises(InvalidRequest, match="for the cluster or for a group, not for"):
+                await cluster.run(order)
+
+    tell(story)
+
+
+async def exclusive(cluster: SimulatedCluster, *, value: bool) -> None:
+    ndparams = {"exclusive_storage": value}
+    await cluster.run(ModifyGroup(group_name=GROUP_OF_ALL, ndparams=ndparams))
+
+
+async def findings(cluster: SimulatedCluster) -> list[tuple[str, str]]:
+    """Return what verify finds, by code and name."""
+    told = await cluster.run(VerifyGroup(group_name="default", findings=True))
+    return [(each["code"], each["name"]) for each in told if each["severity"] != "NOTICE"]
