@@ -133,7 +133,9 @@ def _wish(options: argparse.Namespace) -> dict[str, Any]:
 
 def _explanation(told: dict[str, Any]) -> Iterator[str]:
     before, after = told["score_before"], told["score_after"]
-    if after is None:
+    if before is None:
+        yield "All storage is exclusive: what keeps most room for large instances is best."
+    elif after is None:
         yield f"The score is {before:.6f}."
     else:
         yield f"The score goes from {before:.6f} to {after:.6f}; lower is better."

@@ -89,7 +89,7 @@ class Placer:
         if self._among is None and among is not None:
             self._among = frozenset(among)
         self._groups: frozenset[int] | None = None
-        self.is_dedicated = _is_dedicated(cluster, group_name)
+        self.is_dedicated = is_dedicated(cluster, group_name)
 
     def keep_to_group_of(self, placed: Placed) -> None:
         """Look at no other group from now on."""
@@ -131,7 +131,7 @@ class Placer:
         )
 
 
-def _is_dedicated(cluster: Snapshot, group_name: str | None) -> bool:
+def is_dedicated(cluster: Snapshot, group_name: str | None) -> bool:
     """Whether all nodes that could be meant have exclusive storage.
 
     An unknown name, or a UUID, means no node, so all of none have it: as in hail.

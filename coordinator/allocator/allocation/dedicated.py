@@ -54,23 +54,24 @@ class _Trial(Record):
 
 def choose_dedicated(
     state: State, request: Allocate, members: Sequence[int]
-) -> tuple[_Best | None, Counter[Reason]]:
+) -> tuple[_Best | None, Counter[Reason], Sequence[int]]:
     """Choose among ``members`` (rising indices of one group's nodes) the least loss.
 
     Whether nodes could still be emptied plays no part. Among equals the last is taken.
 
     Returns:
         The loss and the nodes, primary first; None when nothing fits. And how many nodes, or
-        pairs, are refused for what.
+        pairs, are refused for what; and the code of why each node cannot be the primary one.
     """
     trials = _Trials(state, request, members)
     firsts = trials.firsts(force=request.ignore_soft_limits)
     if request.pair:
-        return _choose_pair(trials, firsts)
+        return *_choose_pair(trials, firsts), [one.code for one in firsts]
     usable = [one for one in firsts if not one.code]
     best = min(usable, key=lambda one: one.rank, default=None)
     found = None if best is None else (best.loss, (best.node,))
-    return found, Counter(Reason(one.code) for one in firsts if one.code)
+    codes = [one.code for one in firsts]
+    return found, Counter(Reason(code) for code in codes if code), codes
 
 
 def _choose_pair(trials: _Trials, firsts: Sequence[_Trial]) -> tuple[_Best | None, Counter[Reason]]:

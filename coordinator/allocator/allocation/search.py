@@ -97,7 +97,7 @@ class Search:
         count = len(candidates)
         considered = count * (count - 1) if is_pair else count
         if request.by_loss:
-            choices, refused = self._by_loss(candidates)
+            choices, refused = self._by_loss(candidates, reasons)
         else:
             try_all = self._pairs if is_pair else self._singles
             choices, refused = try_all(candidates, reasons)
@@ -123,10 +123,13 @@ class Search:
     def _named(self, reasons: Mapping[int, Reason]) -> dict[NodeName, Reason]:
         return {self._model.names[node]: reasons[node] for node in sorted(reasons)}
 
-    def _by_loss(self, candidates: Sequence[int]) -> tuple[tuple[Choice, ...], _Count]:
+    def _by_loss(
+        self, candidates: Sequence[int], reasons: dict[int, Reason]
+    ) -> tuple[tuple[Choice, ...], _Count]:
         from coordinator.allocator.allocation.dedicated import choose_dedicated  # seldom needed
 
-        best, failures = choose_dedicated(self._state, self._request, candidates)
+        best, failures, codes = choose_dedicated(self._state, self._request, candidates)
+        reasons.update(_by_node(candidates, codes))
         choices = () if best is None else (Choice(self._names(best[1]), best[0]),)
         return choices, lambda: failures
 

@@ -70,12 +70,17 @@ def request_for(
     look: Look, planned: PlannedInstance, among: Sequence[NodeName] | frozenset[NodeName] | None
 ) -> Allocate:
     """Return the question; ``among`` are the only nodes to look at, None for all."""
-    config, wanted = look.config, planned.group
-    group = None if wanted is None else config.sorted_groups().index(config.groups[wanted])
+    from coordinator.iallocator.allocation import is_dedicated
+
+    config = look.config
+    wanted = None if planned.group is None else config.groups[planned.group]
+    group = None if wanted is None else config.sorted_groups().index(wanted)
     return Allocate(
         instance=demand_of(config, planned, look.pool),
         among=None if among is None else frozenset(among),
         group=group,
         # That every node could be emptied onto others is asked only where there are others.
         check_redundancy=look.has_several_usable,
+        # As with Ganeti: where all storage is exclusive, room for large instances is kept.
+        by_loss=is_dedicated(look.snapshot, wanted.name if wanted else None),
     )

@@ -1,5 +1,6 @@
 """Have an allocator choose nodes for one instance."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,7 +59,8 @@ async def place_new(
         from coordinator.allocator.model.cluster_model import model_of
 
         found, request = place_here(look, planned), request_for(look, planned, None)
-        parts = parts_of(model_of(look.snapshot), request, found.nodes)
+        model = model_of(look.snapshot)
+        parts = () if request.by_loss else parts_of(model, request, found.nodes)
         return found.nodes, _details(found, parts, shortages(look, planned))
 
     def promise(look: Look, nodes: Sequence[Node]) -> Promise:
@@ -158,10 +160,13 @@ def _details(
     lacking: Mapping[NodeName, Shortage | Unfit] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Explain a choice; ``parts`` of the score are the largest first, if they are known."""
-    yield (
-        f"cluster score {found.score_before:.6f} -> {found.choices[0].score:.6f}, "
-        f"{found.considered} looked at"
-    )
+    if math.isnan(found.score_before):
+        yield f"least room for large instances is lost, {found.considered} looked at"
+    else:
+        yield (
+            f"cluster score {found.score_before:.6f} -> {found.choices[0].score:.6f}, "
+            f"{found.considered} looked at"
+        )
     if parts:
         yield f"the largest parts of it: {_in_words(parts[:MOST_PARTS])}"
     if found.choices[1:]:

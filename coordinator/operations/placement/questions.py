@@ -111,10 +111,11 @@ def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
     model, request = ClusterModel(look.snapshot), _request(look, planned)
     found = survey(model, request)
     best = found.choices[:1]
+    scored = best if not request.by_loss else ()
     return {
         "nodes": list(found.nodes),
-        "score_before": found.score_before,
-        "score_after": best[0].score if best else None,
+        "score_before": None if request.by_loss else found.score_before,
+        "score_after": scored[0].score if scored else None,
         "parts": [
             {
                 "term": part.term.name.lower(),
@@ -122,7 +123,7 @@ def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
                 "before": part.before,
                 "after": part.after,
             }
-            for part in (parts_of(model, request, found.nodes) if best else ())
+            for part in (parts_of(model, request, found.nodes) if scored else ())
         ],
         "runners_up": [
             {"nodes": list(choice.nodes), "score": choice.score} for choice in found.choices[1:]
