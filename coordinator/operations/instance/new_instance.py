@@ -103,7 +103,7 @@ class NewInstance(Operation[Place, CreatePlan], kw_only=True):
         tuple[DiskRequest, ...],
         option(
             "--disk",
-            help="N:size=SIZE[,mode=ro][,name=NAME]",
+            help="N:size=SIZE[,mode=ro][,name=NAME][,spindles=NUMBER]",
             syntax=Syntax.DEVICES,
             shorthands=(OS_SIZE,),
         ),
