@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NoCapacity
 from common.model.disk import LvmBacking
+from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, MiB, NodeName
 from coordinator.operations.cluster.modify import ModifyCluster
@@ -95,6 +96,19 @@ def test_a_node_is_found_that_has_as_many_and_none_where_there_is_none() -> None
             await cluster.run(apart("web3", spindles=4))
         await cluster.run(apart("web4", spindles=3))
         assert sorted((await free(cluster)).values()) == [0, 0, 3]
+
+    tell(story)
+
+
+def test_two_jobs_at_once_do_not_get_the_same() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        orders = [apart(f"web{number}", "gamma", spindles=2) for number in range(2)]
+        numbers = [await cluster.submit(order) for order in orders]
+        jobs = [await cluster.finished(number) for number in numbers]
+        assert sorted(job.status for job in jobs) == [Status.ERROR, Status.SUCCESS]
+        (failure,) = [job.ops[0].failure for job in jobs if job.ops[0].failure]
+        assert "1 spindles left in the volume group gantry" in failure.message
+        assert [len(each) for each in devices(cluster)] == [2]
 
     tell(story)
 
