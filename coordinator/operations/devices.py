@@ -58,7 +58,7 @@ class DiskRequest(DiskWish, kw_only=True):
 
     @classmethod
     def like(cls, disk: Disk, wish: DiskWish) -> "DiskRequest":
-        """Ask for a disk of the same size, mode, name and spindles, which is where ``wish`` says."""
+        """Ask for a disk like another one, which is where ``wish`` says."""
         where = {name: getattr(wish, name) for name in DiskWish.__struct_fields__}
         return cls(**where, size=disk.size, mode=disk.mode, name=disk.name, spindles=disk.spindles)
 
