@@ -7,6 +7,8 @@ from common.names import ClusterId, ClusterName, KeyId, NodeId, NodeName
 from common.noderpc.roster import Roster
 from common.rpc.declare import NodeService, rpc
 
+KEYS_S = 75  # for a slow machine to make its key; it gives up before
+
 
 class Request(Report):
     """``csr`` is a PEM certificate request; the key never leaves the node."""
@@ -53,7 +55,7 @@ class Join(NodeService, prefix="join"):
             InvalidRequest: the proof does not fit the token, or the name is none.
         """
 
-    @rpc(timeout=15, safe_to_repeat=True, fenced=False)
+    @rpc(timeout=KEYS_S, safe_to_repeat=True, fenced=False)
     @abstractmethod
     async def request(self, *, node: NodeName, proof: str) -> Request:
         """Make a key for ``node`` and ask for a certificate.
@@ -81,7 +83,7 @@ class Identity(NodeService, prefix="identity"):
     async def who(self) -> Who:
         """Say who this node is."""
 
-    @rpc(timeout=15, safe_to_repeat=True)
+    @rpc(timeout=KEYS_S, safe_to_repeat=True)
     @abstractmethod
     async def request(self, *, instead_of: KeyId | None = None) -> Request:
         """Ask for a new certificate, for the key the node has, or for another one.

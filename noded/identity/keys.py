@@ -11,10 +11,9 @@ from common.messages import Order, Report, from_json, to_json
 from common.names import NodeName
 from noded.system.execute import execute
 
-START_S = (
-    60.0  # a node that boots has much to do, and cannot do without; systemd gives it two minutes
-)
-ANSWER_S = 10.0  # less than whoever asks for a request waits for the answer
+# A machine that boots, or joins at once when it has booted, has much to do, and cannot do without.
+# Less than systemd gives noded to start, and whoever asks for a request waits for the answer.
+MOST_S = 60.0
 
 
 class KeyPair(Report):
@@ -54,20 +53,20 @@ class Wish(Order):
 
 
 class ChildKeyMaker(KeyMaker):
-    """Starts a Python for each wish; takes a quarter of a second."""
+    """Starts a Python for each wish; takes a quarter of a second, or much longer on a busy node."""
 
     async def temporary(self, now: float) -> KeyPair:
-        made = await self._ask(Wish(now=now), START_S)
+        made = await self._ask(Wish(now=now))
         return from_json(made, KeyPair, what="the new key")
 
     async def request(self, node: NodeName, key: str | None) -> SigningRequest:
-        made = await self._ask(Wish(node=node, key=key), ANSWER_S)
+        made = await self._ask(Wish(node=node, key=key))
         return from_json(made, SigningRequest, what="the new certificate request")
 
-    async def _ask(self, wish: Wish, timeout_s: float) -> bytes:
+    async def _ask(self, wish: Wish) -> bytes:
         # The key goes through pipes: command lines and files are for others to read.
         child = (sys.executable, "-m", "noded.identity.make_keys")
-        return (await execute(*child, timeout_s=timeout_s, stdin=to_json(wish))).stdout
+        return (await execute(*child, timeout_s=MOST_S, stdin=to_json(wish))).stdout
 
 
 class OwnKeyMaker(KeyMaker):

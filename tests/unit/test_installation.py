@@ -12,6 +12,7 @@ import pytest
 from common.errors import Deposed
 from common.model.kvm import KvmParameters
 from common.model.parameters import Backend
+from common.noderpc.identity import Identity, Join
 from common.paths import Paths
 from coordinator.cli import service
 from deploy.launchers import write_launchers
@@ -20,7 +21,7 @@ from deploy.manpages.pages import pages
 from deploy.manpages.parameters import meanings
 from noded.handlers.confd import GROUP as CONFD_GROUP
 from noded.identity.directory import MEMBER
-from noded.identity.keys import START_S
+from noded.identity.keys import MOST_S
 from noded.monitor.volumes import FIELDS, FILE
 
 PROJECT = Path(__file__).parents[2]
@@ -129,7 +130,12 @@ def test_a_node_that_boots_slowly_has_time_to_make_its_first_keys() -> None:
     unit = read(PROJECT / "systemd/gantry-noded.service")["Service"]
     minutes = int(unit["TimeoutStartSec"].removesuffix("min"))
     # Else it begins anew until it happens to be fast; what it does besides needs as long at most.
-    assert minutes * 60 / 2 <= START_S < minutes * 60
+    assert minutes * 60 / 2 <= MOST_S < minutes * 60
+
+
+def test_who_asks_a_node_for_its_key_waits_as_long_as_it_may_make_one() -> None:
+    for kind in (Join, Identity):
+        assert kind.calls["request"].timeout > MOST_S
 
 
 def test_volumes_are_written_down_where_the_agent_reads_them_and_as_it_does() -> None:

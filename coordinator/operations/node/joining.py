@@ -6,7 +6,7 @@ from common.errors import Conflict, Unreachable
 from common.messages import to_builtins
 from common.model.node import Node
 from common.names import Epoch, GroupId, NodeId
-from common.noderpc.identity import Identity, Membership
+from common.noderpc.identity import Identity, Join, Membership, Request
 from common.noderpc.mastership import Mastership
 from common.tls.certificate import read_pem
 from common.tls.token import read_token
@@ -15,6 +15,8 @@ from coordinator.operations.node.roster import roster_of
 from coordinator.operations.node.ssconf import ssconf_files
 from coordinator.operations.parameter import LOST
 from coordinator.operations.step import Step, act
+
+SOON_S = 5.0  # in which most machines have made a key
 
 
 async def check_joinable(cluster: Cluster, node: Node, text: str) -> None:
@@ -64,8 +66,7 @@ async def certificate_for(cluster: Cluster, node: Node, text: str) -> str:
         )
     token = read_token(text)
     proof = token.prove("join.request", {"node": node.name})
-    stranger = cluster.stranger(node, token.fingerprint)
-    request = await stranger.request(node=node.name, proof=proof)
+    request = await _request(cluster, node, cluster.stranger(node, token.fingerprint), proof)
     certificate = cluster.authority.certificate(request.csr, node)
     if read_pem(certificate).key in cluster.config.revoked:
         raise Conflict(
@@ -75,6 +76,19 @@ async def certificate_for(cluster: Cluster, node: Node, text: str) -> str:
             node=node.name,
         )
     return certificate
+
+
+async def _request(cluster: Cluster, node: Node, stranger: Join, proof: str) -> Request:
+    """Have a machine make its key; if that takes long, say what is waited for."""
+    made: list[Request] = []
+
+    async def ask() -> None:
+        made.append(await stranger.request(node=node.name, proof=proof))
+
+    if not await cluster.happens(ask(), within_s=SOON_S):
+        cluster.log(f"{node.name} makes its key, which a slow machine takes up to a minute for.")
+        await ask()  # once more: there is one key, however often it is asked for
+    return made[-1]
 
 
 async def _join(cluster: Cluster, node: Node, text: str) -> None:
