@@ -60,7 +60,9 @@ class JobJournal:
 
     async def fail(self, failure: GntError) -> None:
         if self._record.journal:
-            self._log(f"{failure.message} Undoing what was done.")
+            stays = "What was done before the point of no return stays."
+            told = stays if self._running.past_return else "Undoing what was done."
+            self._log(f"{failure.message} {told}")
         status = Status.CANCELING if isinstance(failure, Cancelled) else self._record.status
         self._running.change_op(self._index, status=status, failure=failure_of(failure))
         await self._store.commit([self._running.put()])

@@ -12,7 +12,7 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
-from common.errors import Conflict, NodeFailure
+from common.errors import Conflict, NodeFailure, Unreachable
 from common.model.job import Status
 from common.names import InstanceId, InstanceName
 from coordinator.operations.instance.failover import FailOverInstance
@@ -24,7 +24,8 @@ from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from noded.hypervisor.fake_guest import Phase
 from tests.sim.mishaps import Mishap, befall, never_twice, reaches
-from tests.sim.settings import BETA, GAMMA, WEB1, create
+from tests.sim.settings import BETA, GAMMA, WEB1, create, mirrored
+from tests.sim.steps_of_jobs import until_step
 from tests.support.clock import simulate
 from tests.support.cluster import outcome, simulated_cluster
 from tests.support.seeds import is_thorough, seeds
@@ -101,6 +102,30 @@ def test_guest_that_took_minutes_to_leave_runs_when_its_target_has_been_away_at_
             await befall(cluster, TARGET, Mishap.NODED)
             assert outcome(await cluster.finished(number)) is None
             assert cluster.machines[TARGET].guests.lives(uuid)
+
+    simulate(scenario())
+
+
+def test_guest_whose_source_is_lost_when_it_has_left_is_told_to_run_on_its_target() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster(3) as cluster:
+            await cluster.run(mirrored("web1", SOURCE, TARGET))
+            number = await cluster.submit(MigrateInstance(instance_name=WEB1))
+            await until_step(cluster, number, f"clear web1 away from {SOURCE}")
+            await cluster.lose_power(SOURCE)
+            job = await cluster.finished(number)
+            log = "\n".join(entry.message for entry in job.ops[0].log)
+            assert "Undoing" not in log
+            assert "What was done before the point of no return stays." in log
+            with pytest.raises(Unreachable, match=f"web1 runs on {TARGET}, and is recorded there"):
+                outcome(job)
+            await cluster.machines[SOURCE].boot()
+            await cluster.run(MigrateInstance(instance_name=WEB1, cleanup=True))
+            assert (await cluster.snapshot()).guests == {
+                "alpha": {},
+                SOURCE: {},
+                TARGET: {"web1": "running"},
+            }
 
     simulate(scenario())
 

@@ -52,7 +52,7 @@ from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import present_guest
-from coordinator.operations.step import Step, act, record
+from coordinator.operations.step import Step, act, record, saying
 from coordinator.operations.steps.checks import (
     check_answers,
     check_online,
@@ -241,5 +241,14 @@ def _move(cluster: Cluster, plan: MigratePlan) -> Iterator[Step]:
             edit=set_maybe_on(plan.instance, (), plan.now),
         )
     for node in plan.shells:
-        yield clear_away(cluster, plan, node)
-    yield from leave_disks(cluster, plan.guest, plan.target, plan.leave)
+        yield saying(clear_away(cluster, plan, node), _moved(plan))
+    for step in leave_disks(cluster, plan.guest, plan.target, plan.leave):
+        yield saying(step, _moved(plan))
+
+
+def _moved(plan: MigratePlan) -> str:
+    name = plan.guest.name
+    return (
+        f"{name} runs on {plan.target}, and is recorded there; when {plan.source} answers, or is "
+        f"marked offline, “gnt-instance migrate --cleanup {name}” does what is left."
+    )
