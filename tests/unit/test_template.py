@@ -51,9 +51,15 @@ EXCEPTED = frozenset({
 })  # fmt: skip
 
 
+NAMED = re.compile(rf"\bDiskTemplate\.|['\"](?:{'|'.join(TRAITS)})['\"]")
+
+
 def comparisons(path: Path) -> Iterator[str]:
     """Yield where a file names a template, lists some, or compares something with one's name."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    if not NAMED.search(text):
+        return  # most files: to parse them all takes long
+    for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Attribute(value=ast.Name(id="DiskTemplate"), attr=name) if name.isupper():
                 yield f"{path}:{node.lineno} names {name}"
