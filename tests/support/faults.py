@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
@@ -93,10 +94,25 @@ class Trap(Fault):
             return reply
         self._count += 1
         if self._count == self.index + 1:
-            self.spring()
-            self.sprung.set()
+            self._snap()
             await asyncio.Future()
         return reply
+
+    async def until_sprung(self) -> None:
+        """Return when it has sprung; if one call fewer comes than last time, when all is over.
+
+        That can be: two commits which are made at once are one call.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_WAIT_S):
+                await self.sprung.wait()
+                return
+        assert self._count == self.index, f"{self._count} came of {self.index + 1}"
+        self._snap()
+
+    def _snap(self) -> None:
+        self.spring()
+        self.sprung.set()
 
 
 @dataclass

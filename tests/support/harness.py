@@ -146,7 +146,7 @@ async def _crash(told: Told, index: int, cluster: SimulatedCluster, *, elsewhere
     trap = Trap(is_crossing, index, cluster.master.die)
     number = await cluster.submit(told.story.made(cluster))
     cluster.network.faults.append(trap)
-    await trap.sprung.wait()
+    await trap.until_sprung()
     await _succeed(told.story, cluster, elsewhere=elsewhere)
     job = await cluster.finished(number)
     if told.story.has_secret and _has_lost_secret(job):
@@ -162,7 +162,7 @@ async def _change_sides(told: Told, index: int, cluster: SimulatedCluster) -> bo
     trap = Trap(is_crossing, index, cluster.master.die)
     number = await cluster.submit(story.made(cluster))
     cluster.network.faults.append(trap)
-    await trap.sprung.wait()
+    await trap.until_sprung()
     cluster.network.faults.clear()
     await cluster.crash_master()
     try:
@@ -201,7 +201,7 @@ async def _crash_undoing(
 
     with changed_recipes(operation, broken):
         number = await cluster.submit(operation)
-        await trap.sprung.wait()
+        await trap.until_sprung()
         await _succeed(told.story, cluster, elsewhere=elsewhere)
         job = await cluster.finished(number)
         cluster.network.faults.clear()
