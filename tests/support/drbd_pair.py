@@ -60,6 +60,7 @@ class DrbdPair:
         self.one, self.other = self._side(NodeId("a"), one), self._side(NodeId("b"), other)
         self.proves = has_hmac()
         self._opened: list[int] = []
+        self._is_cut = False
         _, language = read_version(Path("/sys/module/drbd/version").read_text())
         assert language is not None
         self._language = language
@@ -74,8 +75,7 @@ class DrbdPair:
         }
         run("lvchange", "--activate", "y", "--ignoreactivationskip", *minors)
         for meta, minor in minors.items():
-            # Whatever is there would be converted.
-            run("dd", "if=/dev/zero", f"of=/dev/{meta}", "bs=1M", "count=1")
+            _empty(Path("/dev", meta))  # whatever is there would be converted
             run(*self._language.create_meta(minor, f"/dev/{meta}"))
         try:
             asyncio.run(story)
@@ -91,7 +91,8 @@ class DrbdPair:
     def _clean(self) -> None:
         for descriptor in self._opened:
             os.close(descriptor)
-        run("ip", "link", "set", "lo", "up")
+        if self._is_cut:
+            run("ip", "link", "set", "lo", "up")
         for name in (self.one.resource, self.other.resource, "precious"):
             run("drbdsetup", "down", name)
         disks = (self.one.disk.id, self.other.disk.id)
@@ -126,10 +127,19 @@ class DrbdPair:
         return end
 
     async def cut(self) -> None:
+        self._is_cut = True
         run("ip", "link", "set", "lo", "down")
 
     async def heal(self) -> None:
         run("ip", "link", "set", "lo", "up")
+        self._is_cut = False
+
+
+def _empty(device: Path) -> None:
+    """Write zeros to the beginning of a volume, if it is there."""
+    if device.exists():
+        with device.open("r+b") as volume:
+            volume.write(bytes(1 << 20))
 
 
 def has_hmac() -> bool:
