@@ -55,7 +55,7 @@ class Lab:
             spots = {*self.place.present(), *self.place.spots(count)}
             nodes = [Node(self.place, spot) for spot in sorted(spots, key=lambda s: s.number)]
             if off := [node for node in nodes if node.pid is None]:
-                check_room_for_nodes(self.place, len(off))
+                check_room_for_nodes(self.place.base, len(off))
             network.build(self.place)
             for node in off:
                 node.power_on(image)

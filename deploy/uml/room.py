@@ -1,10 +1,11 @@
 """Is there room for a lab? A node that runs out of it dies in ways that explain nothing."""
 
 import shutil
+import tempfile
 from pathlib import Path
 
 from deploy.uml.command import Trouble
-from deploy.uml.place import CACHE, MEMORY, Place
+from deploy.uml.place import CACHE, MEMORY
 
 IMAGE_MIB = 2500  # while it is made
 DISK_MIB = 300  # that a node writes at least
@@ -20,15 +21,15 @@ def check_room_for_image() -> None:
     _check(CACHE, IMAGE_MIB, "making an image of a node's disk takes", "Make room there.")
 
 
-def check_room_for_nodes(place: Place, count: int) -> None:
-    """Look whether ``count`` nodes more can be powered on.
+def check_room_for_nodes(base: Path, count: int) -> None:
+    """Look whether ``count`` nodes more can be powered on, of a lab in the directory ``base``.
 
     Raises:
         Trouble: there is not enough room for what they write, or for their memory.
     """
     what = f"{count} node{'s' if count > 1 else ''}"
     _check(
-        place.base,
+        base,
         count * DISK_MIB,
         f"what {what} will write takes",
         "Make room there, or let TMPDIR name another directory.",
@@ -46,6 +47,15 @@ def check_room_for_nodes(place: Place, count: int) -> None:
             f"This machine has {free} MiB of memory left; {what} more take "
             f"{count * MEMORY_MIB} or more. Start fewer."
         )
+
+
+def has_room(count: int) -> bool:
+    """Tell whether ``count`` nodes have room where a new lab would be."""
+    try:
+        check_room_for_nodes(Path(tempfile.gettempdir()), count)
+    except Trouble:
+        return False
+    return True
 
 
 def _check(directory: Path, needed_mib: int, what: str, help: str) -> None:

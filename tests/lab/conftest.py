@@ -1,4 +1,4 @@
-"""One lab of three nodes for all stories; each finds it healthy and leaves it so.
+"""A lab of three nodes for all stories of a process; each finds it healthy and leaves it so.
 
 With GANTRY_LAB set, the lab of that name is used and stays up; else one is made, and removed.
 """

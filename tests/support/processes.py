@@ -6,10 +6,11 @@ have the same parameters are taken together, as they share what is costly. So ar
 file beside Debian's programs, as they share a cluster that remembers what they did, and those of
 the layers, for which each process would have to read the whole tree.
 
-What takes longest begins first: all tests that are about the machine itself, its ports and devices,
-are taken by one process, so that no two of them meet; and the first process begins with all stories
-of the lab, which it takes down when it is interrupted. What the others find is told by the first,
-in pytest's own words: there is one run, with one summary.
+What takes longest begins first: all tests that are about the machine itself, its ports and
+devices, are taken by one process, so that no two of them meet; and the first process begins with
+the stories of the lab, a file at a time. Others join it, each with a lab of its own, when nothing
+else is left and there is room for one. What the others find is told by the first, in pytest's own
+words: there is one run, with one summary.
 """
 
 import os
@@ -26,19 +27,23 @@ from typing import Any
 
 import pytest
 
-FIRST = "lab"  # the directory of the tests with which the first process begins
+from deploy.uml.room import has_room
+
+LAB = "lab"  # the directory of the tests with which the first process begins
 TOGETHER = ("contract",)  # directories that are taken as a whole: those about the machine itself
-# Files that are: of a directory, whose tests share a cluster, and one that reads the tree.
-WHOLE = ("diff", "test_layers.py")
+# Files that are: of directories whose tests share a cluster, and one that reads the tree.
+WHOLE = ("diff", LAB, "test_layers.py")
+LAB_NAME = "GANTRY_LAB"  # names the only lab that stories are to be played in
+NODES = 6  # a lab has half as many, which take more with time
 NUMBER_BYTES = 4
-GRACE_S = 20.0  # for what a test that is broken off puts away
+GRACE_S = 30.0  # for what a test that is broken off puts away
 
 
 def add_option(parser: pytest.Parser) -> None:
     """Declare ``--processes``."""
     parser.addoption(
         "--processes", type=int, default=1, metavar="N",
-        help=f"share the tests out among so many processes; those of {FIRST} stay in the first",
+        help="share the tests out among so many processes",
     )  # fmt: skip
 
 
@@ -48,17 +53,23 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     helpers = session.config.getoption("--processes") - 1
     if helpers < 1 or session.testsfailed or session.config.option.collectonly:
         return None  # as usual
-    own = [each for each in session.items if each.path.parent.name == FIRST]
-    turns = _Turns([each for each in session.items if each.path.parent.name != FIRST])
+    stories = _Turns([each for each in session.items if each.path.parent.name == LAB])
+    others = _Turns([each for each in session.items if each.path.parent.name != LAB])
     getattr(session.config, "_tmp_path_factory").getbasetemp()  # noqa: B009 -- one for all
-    with _helping(session, turns, helpers) as found:
-        for test, following in _with_following(chain(own, turns)):
+    with _helping(session, chain(others, _in_another_lab(stories)), helpers) as found:
+        for test, following in _with_following(chain(stories, others)):
             _run(session, test, following)
             for each in found:
                 each.tell()
         for each in found:
             each.tell(to_the_end=True)
     return True
+
+
+def _in_another_lab(stories: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """Take stories, if they can be played in a lab beside that of the first process."""
+    if LAB_NAME not in os.environ and has_room(NODES):
+        yield from stories
 
 
 def _with_following(
@@ -135,7 +146,9 @@ def _is_of_whole_file(test: pytest.Item) -> bool:
 
 
 @contextmanager
-def _helping(session: pytest.Session, turns: _Turns, count: int) -> Iterator[list["_Found"]]:
+def _helping(
+    session: pytest.Session, turns: Iterable[pytest.Item], count: int
+) -> Iterator[list["_Found"]]:
     """Have ``count`` other processes take turns, and end them."""
     children, pipes = [], []
     for _ in range(count):
@@ -195,7 +208,7 @@ class _Found:
                 _stop_if_due(self._session)
 
 
-def _help(session: pytest.Session, turns: _Turns, told: Connection) -> None:
+def _help(session: pytest.Session, turns: Iterable[pytest.Item], told: Connection) -> None:
     """Be one of the other processes; does not return."""
     try:
         plugins = session.config.pluginmanager

@@ -56,7 +56,7 @@ def test_too_little_room_is_said_beforehand(
     (tmp_path / "lab").mkdir()
     monkeypatch.setattr(room, "DISK_MIB", 1 << 40)
     with pytest.raises(Trouble, match=r"lab has \d+ MiB free; what 3 nodes will write takes"):
-        room.check_room_for_nodes(Place("lab"), 3)
+        room.check_room_for_nodes(Place("lab").base, 3)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a namespace of processes")

@@ -14,7 +14,12 @@ from tests.support.processes import _Turns, _with_following
 ROOT = Path(__file__).parents[2]
 TESTS = 20
 OF_ONE = 9  # that one process takes
-HOOKS = "from tests.support.processes import add_option as pytest_addoption, pytest_runtestloop"
+HOOKS = """
+from tests.support import processes
+from tests.support.processes import add_option as pytest_addoption, pytest_runtestloop
+
+processes.has_room = lambda nodes: True
+"""
 SHARED = f"""
 import os, time
 from pathlib import Path
@@ -52,16 +57,26 @@ def test_talkative(number):
     (Path(__file__).parent / f"{{number}} ran").mkdir()
 """
 OF_THE_LAB = f"""
-import os, time
+import time
 from pathlib import Path
 
-FIRST = os.getpid()
-
 def test_of_the_lab():
-    assert os.getpid() == FIRST
     # One is what this process itself runs next.
     while len(list((Path(__file__).parents[1] / "unit").glob("* ran"))) < {TESTS - 1}:
         time.sleep(0.01)
+"""
+IN_A_LAB = """
+import os, time
+from pathlib import Path
+
+def test_in_a_lab():
+    # Whoever plays this one waits for who plays the other one.
+    (Path(__file__).parent / str(os.getpid())).mkdir()
+    while sum(each.is_dir() for each in Path(__file__).parent.glob("[1-9]*")) < 2:
+        time.sleep(0.01)
+
+def test_in_the_same_lab():
+    assert (Path(__file__).parent / str(os.getpid())).exists()
 """
 BROKEN_OFF = """
 import time
@@ -102,7 +117,7 @@ def write(root: Path, tests: dict[str, str]) -> Path:
     (root / "conftest.py").write_text(HOOKS)
     for name, text in tests.items():
         path = root / "tests" / name
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return root
 
@@ -138,6 +153,12 @@ def test_the_others_hold_nobody_up_while_the_first_process_is_busy_in_the_lab(
     tests = {"unit/test_a.py": TALKATIVE, "lab/test_c.py": OF_THE_LAB}
     ran = run(write(tmp_path, tests))
     assert ran.stdout.splitlines()[-1].startswith(f"{TESTS + 1} passed in "), ran.stdout
+
+
+def test_who_has_nothing_else_to_do_plays_stories_in_another_lab(tmp_path: Path) -> None:
+    tests = {"unit/test_a.py": TALKATIVE, "lab/test_c.py": IN_A_LAB, "lab/test_d.py": IN_A_LAB}
+    ran = run(write(tmp_path, tests))
+    assert ran.stdout.splitlines()[-1].startswith(f"{TESTS + 4} passed in "), ran.stdout
 
 
 def test_tests_that_share_a_fixture_are_taken_by_one_process() -> None:
