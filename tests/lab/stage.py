@@ -13,7 +13,7 @@ from deploy.uml.command import Trouble
 from deploy.uml.lab import Lab
 from deploy.uml.node import Node
 
-PATIENCE_S = 90.0
+PATIENCE_S = 240.0  # whatever else the machine does
 POLL_S = 0.5
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Stage:
         return True
 
 
-def said(node: Node, line: str, *, seconds: float = 120.0) -> str:
+def said(node: Node, line: str, *, seconds: float = PATIENCE_S) -> str:
     """Return all that a command printed on a node, whatever its end; the last line is its code."""
     done = subprocess.run(  # noqa: TID251 -- there is no loop to block here
         (*node.shell(), f"{line}; echo exit $?"),

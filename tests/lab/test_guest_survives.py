@@ -9,7 +9,7 @@ from tests.lab.guests import guest
 from tests.lab.stage import Stage, answers, main_pid, said, until
 
 DAEMON = "gantry-noded"
-INSTALL_S = 420.0
+INSTALL_S = 1200.0  # whatever else the machine does
 
 
 def test_a_guest_outlives_the_node_daemon(stage: Stage) -> None:
