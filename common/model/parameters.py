@@ -168,6 +168,12 @@ def edited(present: Layer, given: Layer) -> Layer:
     return {name: after[name] for name in sorted(after) if after[name] not in (DEFAULT, None)}
 
 
+def edited_of_nodes(present: Layer, given: Layer) -> Layer:
+    """Edit node parameters, whose values are texts where Ganeti's commands send them."""
+    kinds = {field.name: field.type for field in msgspec.structs.fields(NodeParameters)}
+    return edited(present, {name: _read(value, kinds.get(name)) for name, value in given.items()})
+
+
 def edited_layers(present: dict[str, Layer], given: dict[str, Layer]) -> dict[str, Layer]:
     """Edit layers that are kept by name, as those of hypervisors are; empty ones are dropped."""
     after = {
@@ -175,6 +181,16 @@ def edited_layers(present: dict[str, Layer], given: dict[str, Layer]) -> dict[st
         for name in sorted(present.keys() | given.keys())
     }
     return {name: layer for name, layer in after.items() if layer}
+
+
+def _read(value: Any, kind: Any) -> Any:
+    """Return what a text says, if it is to be a number or a truth; what fits not stays as it is."""
+    if not isinstance(value, str) or kind is None:
+        return value
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError:
+        return value
 
 
 def _complaint(kind: type[Order], *layers: Layer, what: str) -> str:

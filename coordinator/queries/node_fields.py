@@ -115,12 +115,10 @@ def _total_space(row: NodeRow) -> MiB | Missing:
     storage = row.storage
     if isinstance(storage, Missing):
         return storage
-    if row.is_apart:
-        return storage.total
     disks_here = (*row.instances, *row.mirrored)
     made = (one for one in disks_here if not one.forthcoming)
     taken = (taken_by(row.config.disks_of(one), storage.pool) for one in made)
-    return MiB(storage.free + sum(taken))
+    return MiB(free_space(storage, exclusive=row.is_apart) + sum(taken))
 
 
 def _silent_for(row: NodeRow) -> int | Missing:

@@ -247,7 +247,7 @@ def test_space_is_told_in_whole_ones_of_the_standard_size() -> None:
         await cluster.run(ModifyCluster(enabled_disk_templates=("plain",)))
         await cluster.run(apart("web1", "gamma"))
         told = await cluster.master.luxi("QueryNodes", ("gamma",), ["dtotal", "dfree"])
-        assert told == [[3000, 2 * 970]]
+        assert told == [[2 * 970 + 64, 2 * 970]]
 
     tell(story)
 

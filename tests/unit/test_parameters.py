@@ -22,6 +22,7 @@ from common.model.parameters import (
     NodeParameters,
     complaints,
     edited,
+    edited_of_nodes,
     filled,
     settled,
     sound,
@@ -193,3 +194,14 @@ def test_settings_are_fields_of_the_cluster_and_its_own_values_fit() -> None:
     assert list(bad_settings(values)) == []
     bad = values | {"mac_prefix": "zz", "candidate_pool_size": -3}
     assert [name for name, _ in bad_settings(bad)] == ["candidate_pool_size", "mac_prefix"]
+
+
+def test_node_parameters_that_come_as_texts_are_what_they_say() -> None:
+    """Ganeti's commands for groups and nodes send them so."""
+    given = {"exclusive_storage": "true", "spindle_count": "3", "cpu_speed": "1.5",
+             "oob_program": "/bin/oob", "ssh_port": "default", "colour": "7"}  # fmt: skip
+    assert edited_of_nodes({"ssh_port": 23}, given) == {
+        "colour": "7", "cpu_speed": 1.5, "exclusive_storage": True, "oob_program": "/bin/oob",
+        "spindle_count": 3,
+    }  # fmt: skip
+    assert edited_of_nodes({}, {"exclusive_storage": "maybe"}) == {"exclusive_storage": "maybe"}

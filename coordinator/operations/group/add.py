@@ -7,7 +7,7 @@ from common.errors import Conflict
 from common.messages import Order
 from common.model.allocation_policy import AllocationPolicy
 from common.model.group import Group
-from common.model.parameters import edited, edited_layers
+from common.model.parameters import edited_layers, edited_of_nodes
 from common.model.policy import edited_layer
 from common.names import GroupId, GroupName, check_name
 from coordinator.checks.parameters import bad_parameters, check_parameters
@@ -57,7 +57,7 @@ class AddGroup(Operation[None, AddGroupPlan], kw_only=True):
             mtime=now,
             name=self.group_name,
             alloc_policy=self.alloc_policy or AllocationPolicy.PREFERRED,
-            ndparams=edited({}, self.ndparams or {}),
+            ndparams=edited_of_nodes({}, self.ndparams or {}),
             diskparams=edited_layers({}, self.diskparams or {}),
             ipolicy=edited_layer(None, self.ipolicy or {}),
         )

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from common.errors import InvalidRequest
 from common.messages import Order, to_builtins
 from common.model.group import Group
-from common.model.parameters import edited, edited_layers
+from common.model.parameters import edited_layers, edited_of_nodes
 from common.model.policy import edited_layer
 from coordinator.checks.parameters import bad_parameters, check_parameters
 from coordinator.locks.names import Wanted
@@ -53,7 +53,7 @@ class ModifyGroup(Operation[None, ModifyGroupPlan], kw_only=True):
         after = replace(
             before,
             alloc_policy=self.alloc_policy or before.alloc_policy,
-            ndparams=edited(before.ndparams, self.ndparams or {}),
+            ndparams=edited_of_nodes(before.ndparams, self.ndparams or {}),
             diskparams=edited_layers(before.diskparams, self.diskparams or {}),
             ipolicy=edited_layer(before.ipolicy, self.ipolicy or {}),
         )

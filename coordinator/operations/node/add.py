@@ -9,7 +9,7 @@ from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.group import Group
 from common.model.node import Node
-from common.model.parameters import edited
+from common.model.parameters import edited_of_nodes
 from common.names import KeyId, NodeId, NodeName, check_name
 from common.noderpc.identity import Identity
 from coordinator.checks.parameters import bad_of_node, check_parameters
@@ -135,7 +135,7 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
             "vm_capable": (before.vm_capable, self.vm_capable),
             "ndparams": (
                 before.ndparams,
-                edited(before.ndparams, self.ndparams) if self.ndparams else None,
+                edited_of_nodes(before.ndparams, self.ndparams) if self.ndparams else None,
             ),
         }
         check_is_as_before(before, given)
@@ -167,7 +167,7 @@ class AddNode(Operation[None, AddPlan], kw_only=True):
             master_candidate=capable and room_in_pool,
             master_capable=capable,
             vm_capable=self.vm_capable is not False,
-            ndparams=edited({}, self.ndparams or {}),
+            ndparams=edited_of_nodes({}, self.ndparams or {}),
         )
         check_free(config, node)
         check_parameters(bad_of_node(config, node))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.node import Node
-from common.model.parameters import edited
+from common.model.parameters import edited_of_nodes
 from coordinator.checks.parameters import bad_of_node, check_parameters
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
@@ -233,7 +233,7 @@ class ModifyNode(Operation[None, ModifyPlan], kw_only=True):
         ):
             wishes["secondary_ip"] = ""
         if self.ndparams is not None:
-            wishes["ndparams"] = edited(node.ndparams, self.ndparams)
+            wishes["ndparams"] = edited_of_nodes(node.ndparams, self.ndparams)
         if not wishes.get("drained", node.drained):
             wishes["maintenance"] = None
         return replace(node, **wishes, mtime=now, serial_no=node.serial_no + 1)

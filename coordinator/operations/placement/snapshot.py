@@ -125,8 +125,6 @@ def _disk(
     free = room.free_space(node, pool) if pool else None
     if pool is None or free is None:
         return MiB(0), MiB(0)
-    if is_exclusive(room.config, node.uuid) and (report := room.report_of(node, pool)):
-        return report.total, free
     return MiB(free + sum(taken_by(each.disks, pool) for each in placed)), free
 
 
