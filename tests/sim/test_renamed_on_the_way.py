@@ -7,9 +7,11 @@ import pytest
 
 from common.model.instance import AdminState
 from common.model.job import Job, Status
-from common.names import JobId
+from common.names import InstanceName, JobId
 from common.noderpc.operating_systems import Script
 from coordinator.operations.backup.prepare import PrepareExport
+from coordinator.operations.instance.rename import RenameInstance
+from coordinator.operations.instance.shutdown import ShutDownInstance
 from tests.sim.settings import WEB1
 from tests.sim.test_moves_between_clusters import DATA, export
 from tests.sim.test_moves_by_script import OS, Scripted, said, tell
@@ -17,7 +19,8 @@ from tests.support.faults import Trap
 from tests.support.network import Trip
 
 RENAMED = "debian+stable for shop"  # what the script writes to the disk that another one has made
-SHOP: dict[str, Any] = {"instance_name": "shop"}
+SHOPS_NAME = InstanceName("shop")
+SHOP: dict[str, Any] = {"instance_name": SHOPS_NAME}
 
 
 async def arrived(clusters: Scripted, jobs: tuple[JobId, JobId]) -> Job:
@@ -61,7 +64,21 @@ def test_what_cannot_be_renamed_within_is_here_and_it_is_said_how_it_can_be_late
         clusters.target.failing.add(Script.RENAME)
         job = await arrived(clusters, await clusters.begun(**SHOP))
         assert "shop may have the name web1 on its disks still" in said(job)
-        assert "“gnt-instance rename shop shop” runs the script" in said(job)
+        told = (
+            "“gnt-instance rename --no-script shop web1”, and then “gnt-instance rename web1 shop”"
+        )
+        assert told in said(job)
+
+        clusters.target.failing.clear()
+        for order in (
+            ShutDownInstance(instance_name=SHOPS_NAME),
+            RenameInstance(instance_name=SHOPS_NAME, new_name=WEB1, run_script=False),
+            RenameInstance(instance_name=WEB1, new_name=SHOPS_NAME),
+        ):
+            await clusters.there.run(order)
+        renaming = clusters.run[-1]
+        assert (renaming.script, renaming.old_name) == (Script.RENAME, "web1")
+        assert clusters.there_now == [RENAMED]
 
     tell(story)
 

@@ -63,8 +63,9 @@ def rename_within(
             why = lost if isinstance(error, LostParameters) else error
             cluster.log(
                 f"{subject.name} may have the name {old_name} on its disks still: {why} "
-                f"“gnt-instance rename {subject.name} {subject.name}” runs the script for that "
-                "while it is stopped; or rename it within the guest."
+                f"“gnt-instance rename --no-script {subject.name} {old_name}”, and then "
+                f"“gnt-instance rename {old_name} {subject.name}” while it is stopped, runs the "
+                "script for that; or rename it within the guest."
             )
 
     yield dataclasses.replace(script, do=do)
