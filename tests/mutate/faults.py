@@ -1,5 +1,6 @@
 """The faults, in the order of the code that they are planted in."""
 
+from tests.mutate.apart import APART
 from tests.mutate.clients import CLIENTS
 from tests.mutate.cluster import CLUSTER
 from tests.mutate.confd import CONFD
@@ -32,6 +33,7 @@ FAULTS = (
     *CONFD,
     *FILTERS,
     *OF_MACHINES,
+    *APART,
     *OF_SLOTS,
     *OF_TPMS,
     *CLIENTS,

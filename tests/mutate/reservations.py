@@ -28,7 +28,7 @@ RESERVATIONS = (
     Fault(
         "space of reservations forgotten", "what is reserved takes space of its pools",
         "coordinator/operations/placement/room.py",
-        "        taken += self._reserved[node.uuid] + self._reserved[None]\n", "",
+        "return taken + self._reserved[node.uuid] + self._reserved[None]", "return taken",
         (STORIES,),
     ),
     Fault(

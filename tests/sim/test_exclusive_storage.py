@@ -1,5 +1,6 @@
 """Nodes on which no physical volume of an instance's disks is another one's, too."""
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable
 
@@ -11,6 +12,8 @@ from common.model.disk import LvmBacking
 from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, MiB, NodeName
+from coordinator.operations.backup.export import ExportInstance
+from coordinator.operations.backup.importing import ImportInstance
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.repair_disk_sizes import RepairDiskSizes
 from coordinator.operations.cluster.verify_group import VerifyGroup
@@ -42,6 +45,7 @@ from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import GROUP
 
+DISK_THAT_FILLS = DiskRequest(size=900, spindles=1)
 GROUP_OF_ALL, OTHER = GroupName("default"), GroupName("other")
 
 
@@ -177,7 +181,7 @@ def test_a_disk_that_is_added_has_its_own_and_grows_on_them() -> None:
         (one,), (other,) = devices(cluster)
         assert one != other
         await cluster.run(GrowDisk(instance_name=WEB1, disk=1, amount=MiB(900)))
-        with pytest.raises(Conflict, match="needs 2 of them for its 1032 MiB, and has 1"):
+        with pytest.raises(NoCapacity, match="needs 2 of them for its 1032 MiB, and has 1"):
             await cluster.run(GrowDisk(instance_name=WEB1, disk=1, amount=MiB(100)))
         assert devices(cluster) == [(one,), (other,)]
         assert (await free(cluster))["gamma"] == 1
@@ -191,8 +195,43 @@ def test_what_is_kept_of_a_disk_is_beside_it() -> None:
         await cluster.run(TakeSnapshot(instance_name=WEB1, name="before", room=MiB(64)))
         one, kept = devices(cluster)
         assert one == kept
-        with pytest.raises(Conflict, match="needs 2 of them"):
+        with pytest.raises(NoCapacity, match="needs 2 of them"):
             await cluster.run(TakeSnapshot(instance_name=WEB1, name="again", room=MiB(900)))
+
+    tell(story)
+
+
+def test_an_export_stops_an_instance_that_has_no_room_for_a_snapshot() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(replace(apart("web1", "gamma"), disks=(DISK_THAT_FILLS,)))
+        running = ExportInstance(instance_name=WEB1, target_node=NodeName("beta"), shutdown=False)
+        with pytest.raises(NoCapacity, match="needs 2 of them"):
+            await cluster.run(running)
+        await cluster.run(replace(running, shutdown=True))
+        assert (await cluster.snapshot()).guests["gamma"] == {"web1": "running"}
+        made = ImportInstance(
+            instance_name=InstanceName("web2"), src_node="beta", src_path="web1", pnode="alpha",
+            nics=(), disks=(DISK_THAT_FILLS,), disk_template=DiskTemplate.PLAIN,
+        )  # fmt: skip
+        with pytest.raises(Conflict, match="say how many spindles disk 0"):
+            await cluster.run(replace(made, disks=()))
+        await cluster.run(made)
+        assert len(devices(cluster, "alpha")) == 1
+
+    tell(story)
+
+
+def test_how_many_more_fit_is_counted_in_spindles() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.run(apart("web1", "gamma"))
+        await asyncio.sleep(2.0)  # what nodes told before is too old then
+        question = {"type": "capacity", "disk_template": "plain"}
+        disks = [{"size": 64, "spindles": 2}]
+        told = await cluster.master.luxi("AskAllocator", question | {"disks": disks})
+        assert told["count"] == 3
+        disks = [{"size": 64, "spindles": 3}]
+        told = await cluster.master.luxi("AskAllocator", question | {"disks": disks})
+        assert (told["count"], set(told["refused"])) == (2, {"alpha", "beta", "gamma"})
 
     tell(story)
 

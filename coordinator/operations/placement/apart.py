@@ -16,9 +16,13 @@ from coordinator.state.config import Config
 
 
 class Unfit(NamedTuple):
-    """Why a node is not for disks of some sort, in words a predicate."""
+    """Why a node is not for disks of some sort, in words a predicate.
+
+    ``is_lack`` tells that it would be with more spindles.
+    """
 
     why: str
+    is_lack: bool = False
 
     def __str__(self) -> str:
         return self.why
@@ -96,5 +100,6 @@ def _too_small(number: int, disk: Disk, size: MiB, spindles: Spindles) -> Iterat
         standard = standard_size(spindles.smallest)
         yield Unfit(
             f"has spindles of {standard} MiB, so disk {number} needs {needed} of them for its "
-            f"{size} MiB, and has {disk.spindles}"
+            f"{size} MiB, and has {disk.spindles}",
+            is_lack=True,
         )

@@ -149,10 +149,11 @@ def check_free_space(look: Look, node: Node, planned: PlannedInstance) -> None:
 
     Raises:
         Conflict: says why it is not.
-        NoCapacity: says what is left of which pool.
+        NoCapacity: says what is left of which pool, or how many spindles it takes.
     """
     if unfit := find_unfit(look, node, planned):
-        raise Conflict(f"Node {node.name} {unfit}.", node=node.name)
+        refusal = NoCapacity if unfit.is_lack else Conflict
+        raise refusal(f"Node {node.name} {unfit}.", node=node.name)
     lacking = find_shortage(look, node, look.needs(planned, node.uuid))
     if lacking is not None:
         raise NoCapacity(f"Node {node.name} {lacking} for {planned.instance.name}.", node=node.name)

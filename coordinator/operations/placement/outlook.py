@@ -5,10 +5,11 @@ NumPy is loaded with this, as with snapshots: import it late.
 
 from common.errors import GntError
 from common.figures import GroupFigures, Outlook
+from common.model.group import Group
 from common.model.template import DiskTemplate
-from common.names import GroupName
 from coordinator.allocator.model.cluster_model import ClusterModel
 from coordinator.allocator.model.state import standing_of
+from coordinator.disks.exclusive import is_exclusive
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.placement.look import Look
 from coordinator.operations.placement.questions import CapacityQuestion, answer
@@ -22,32 +23,35 @@ def outlook(look: Look) -> Outlook:
     model = ClusterModel(look.snapshot)
     groups = []
     for index, members in model.groups.items():
-        name = model.snapshot.groups[index].name
+        group = look.config.group(model.snapshot.groups[index].uuid)
         groups.append(
             GroupFigures(
-                name=name,
+                name=group.name,
                 score=standing_of(model, members).value,
                 unsafe=len(model.failing(members)),
-                capacity=_capacity(look, template, GroupName(name)),
+                capacity=_capacity(look, template, group),
             )
         )
     return Outlook(groups=tuple(groups), template=template)
 
 
-def _capacity(look: Look, template: DiskTemplate, group: GroupName) -> int | None:
+def _capacity(look: Look, template: DiskTemplate, group: Group) -> int | None:
     """Count what ``gnt-cluster capacity`` does of instances that the policy has as standard."""
     size = look.config.cluster.ipolicy.std
     count = size.disk_count if template.traits.has_disks else 0
+    nodes = [node for node in look.config.nodes.values() if node.group == group.uuid]
+    is_apart = any(is_exclusive(look.config, node.uuid) for node in nodes)
+    spindles = max(1, size.spindle_use // max(1, count)) if is_apart else None
     try:
         question = CapacityQuestion(
             disk_template=template,
-            disks=(DiskRequest(size=size.disk_size),) * count,
+            disks=(DiskRequest(size=size.disk_size, spindles=spindles),) * count,
             beparams={
                 "memory": size.memory_size,
                 "vcpus": size.cpu_count,
                 "spindle_use": size.spindle_use,
             },
-            group=group,
+            group=group.name,
             limit=MOST,
         )
         return int(answer(look, question)["count"])

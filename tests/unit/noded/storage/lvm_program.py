@@ -40,6 +40,7 @@ class Lvm:
 
     def __init__(self, *volumes: dict[str, str]) -> None:
         self.volumes = list(volumes)
+        self.segments: list[dict[str, str]] = []  # what they are on
         self.told: list[str] = []
         self.refuses: Callable[[str], str | None] = lambda _: None
         self.makes = True
@@ -72,7 +73,8 @@ class Lvm:
                   "pv_allocatable": "allocatable", "pv_missing": ""}  # fmt: skip
         group = {"vg_name": "xenvg", "vg_size": size, "vg_free": size,
                  "vg_extent_size": str(4 << 20)}  # fmt: skip
-        report = {"vg": [group], "pv": [device], "lv": self.volumes, "seg": [], "pvseg": []}
+        report = {"vg": [group], "pv": [device], "lv": self.volumes,
+                  "seg": self.segments, "pvseg": []}  # fmt: skip
         return json.dumps({"report": [report]}).encode()
 
 

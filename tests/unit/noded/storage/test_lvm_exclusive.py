@@ -1,5 +1,7 @@
 """Volumes that share their physical volumes with nobody: which ones they get."""
 
+from dataclasses import replace
+
 import pytest
 
 from common.errors import InvalidRequest, NodeFailure
@@ -11,6 +13,8 @@ from noded.storage.lvm.exclusive import devices_to_grow_on, kept_on
 from noded.storage.lvm.parse import Group, PhysicalVolume
 from noded.storage.lvm.placing import lay_out
 from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume, VolumeReport
+from tests.unit.noded.storage.lvm_program import Lvm, row, run, snapshot
+from tests.unit.noded.storage.lvm_program import volume as disk_volume
 
 A, B = (DiskId(f"dddddddd-0000-4000-8000-00000000000{end}") for end in "ab")
 WEB1 = InstanceId("11111111-0000-4000-8000-000000000001")
@@ -105,6 +109,26 @@ def test_a_snapshot_is_beside_what_it_keeps() -> None:
             kept_on(wanted, found)
     shared = NewSnapshot(volume(), NewVolume(volume(kind="s"), MiB(504)))
     assert kept_on(shared, found) == ()
+
+
+def test_lvm_is_told_which_ones_to_take(program: Lvm) -> None:
+    wanted = NewVolume(disk_volume(), MiB(8), stripes=3, spindles=1)
+    run(lambda volumes: volumes.ensure_present([wanted]))
+    (made,) = [line for line in program.changes if line.startswith("lvcreate")]
+    assert made.endswith(f"--name {disk_volume().place.name} xenvg /dev/sda")
+    assert "--stripes" not in made
+
+
+def test_lvm_is_told_to_stay_on_them(program: Lvm) -> None:
+    name = disk_volume().place.name
+    program.volumes = [row(disk_volume(), lv_active="active")]
+    program.segments = [{"lv_name": name, "devices": "/dev/sda(0)", "zero": ""}]
+    run(lambda volumes: volumes.grow(disk_volume(), MiB(16), alone=True))
+    assert f"lvextend --size 16m xenvg/{name} /dev/sda" in program.changes
+    of = snapshot(0)
+    kept = NewSnapshot(of.volume, replace(of.kept, spindles=1))
+    run(lambda volumes: volumes.snapshot([kept]))
+    assert program.changes[-1].endswith(f"xenvg/{name} /dev/sda")
 
 
 def test_a_group_tells_of_those_that_new_volumes_can_have() -> None:
