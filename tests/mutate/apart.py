@@ -52,8 +52,8 @@ APART = (
         "any disk anywhere",
         "nodes with exclusive storage take disks alone that keep to it",
         "coordinator/operations/placement/apart.py",
-        "if not template.traits.is_apart:",
-        "if False:",
+        "if template.traits.is_apart:",
+        "if True:",
         (STORY,),
     ),
     Fault(

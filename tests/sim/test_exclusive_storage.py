@@ -21,6 +21,7 @@ from coordinator.operations.devices import DiskRequest
 from coordinator.operations.group.add import AddGroup
 from coordinator.operations.group.assign_nodes import AssignNodes
 from coordinator.operations.group.modify import ModifyGroup
+from coordinator.operations.instance.commit import CommitInstance
 from coordinator.operations.instance.create import CreateInstance
 from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.modify import ModifyInstance
@@ -122,9 +123,35 @@ def test_what_is_reserved_counts() -> None:
         order = apart("web1", "gamma", spindles=2)
         told = {name: getattr(order, name) for name in order.__struct_fields__}
         await cluster.run(ReserveInstance(**(told | {"forthcoming": True})))
+        other = told | {"commit": True, "disks": (DiskRequest(size="64M", spindles=1),)}
         with pytest.raises(NoCapacity, match="and 2 spindles are needed for web2"):
             await cluster.run(apart("web2", "gamma", spindles=2))
         assert await free(cluster) == {"alpha": 3, "beta": 3, "gamma": 3}
+        with pytest.raises(InvalidRequest, match="was reserved with spindles of"):
+            await cluster.run(CommitInstance(**other))
+        await cluster.run(CommitInstance(**(told | {"commit": True})))
+        assert await free(cluster) == {"alpha": 3, "beta": 3, "gamma": 1}
+
+    tell(story)
+
+
+def test_what_was_there_before_goes_on_as_it_is() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await exclusive(cluster, value=False)
+        await cluster.run(create("web1", "gamma", "beta", template=DiskTemplate.DRBD))
+        await cluster.run(create("web2", "gamma", template=DiskTemplate.PLAIN))
+        await exclusive(cluster, value=True)
+        for name in (WEB1, InstanceName("web2")):
+            await cluster.run(GrowDisk(instance_name=name, disk=0, amount=MiB(32)))
+            await cluster.run(TakeSnapshot(instance_name=name, name="s", room=MiB(32)))
+        assert ("EINSTANCEUNSUITABLENODE", "web1") in await findings(cluster)
+        (kept,) = [disk.snapshots for disk in cluster.config.disks_of(
+            cluster.config.instance("web2")
+        )]  # fmt: skip
+        volumes = cluster.machines["gamma"].volumes.groups[GROUP].volumes
+        web2 = cluster.config.instance("web2").uuid
+        its = {each.devices for each in volumes.values() if each.instance == web2}
+        assert len(kept) == len(its) == 1
 
     tell(story)
 

@@ -145,6 +145,9 @@ class CommitInstance(CreateInstance, kw_only=True):
         if self.disks:
             kept = [disk.size for disk in config.disks_of(reserved)]
             yield "disks of", _sizes([disk.size_mib for disk in self.disks]), _sizes(kept)
+        if any(disk.spindles is not None for disk in self.disks):
+            told = [disk.spindle_count for disk in self.disks]
+            yield "spindles of", told, [disk.spindles for disk in config.disks_of(reserved)]
         if self.file_storage_dir:
             kind = kind_of(reserved.disk_template)
             for disk in config.disks_of(reserved):

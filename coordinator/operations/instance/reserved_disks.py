@@ -22,6 +22,7 @@ from coordinator.operations.devices import DiskRequest
 from coordinator.operations.instance.disk_changes import DiskAction, DiskChange, changed_disks
 from coordinator.operations.instance.new_disk import new_disks
 from coordinator.operations.instance.reserve import reservation_of
+from coordinator.operations.placement.apart import check_spindles
 from coordinator.operations.placement.fit import check_answer, check_free_memory, check_free_space
 from coordinator.operations.placement.look import look_for
 from coordinator.operations.placement.numbers import free_devices
@@ -90,6 +91,7 @@ async def plan_reserved_disks(
         disks = changed_disks(
             cluster, after, changes, present=disks, nodes=nodes, devices=devices
         ).disks
+    check_spindles(config, config.nodes[nodes[0]], (d for d in disks if d not in present))
     if after.disk_template.traits.is_mirrored and not disks:
         raise InvalidRequest("What is mirrored has disks: add them in the same order, with --disk.")
     after = replace(after, disks=tuple(disk.uuid for disk in disks))

@@ -57,9 +57,12 @@ def find_unfit(room: Room, node: Node, planned: PlannedInstance) -> Unfit | None
     config, template = room.config, planned.instance.disk_template
     if not is_exclusive(config, node.uuid):
         return None
-    if not template.traits.is_apart:
-        return Unfit(f"has exclusive storage, where disks are plain ones, not {template}")
-    return next(_unfit(room, node, planned), None)
+    if template.traits.is_apart:
+        return next(_unfit(room, node, planned), None)
+    present = config.instances.get(planned.instance.uuid)
+    if present and node.uuid in config.nodes_of(present) and present.disk_template is template:
+        return None  # it is from before, and verify tells of it
+    return Unfit(f"has exclusive storage, where disks are plain ones, not {template}")
 
 
 def prefers_exclusive(config: Config, planned: PlannedInstance) -> bool:
