@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from common.errors import Conflict, InvalidRequest, NoCapacity, NodeFailure, NotFound
 from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB
+from coordinator.operations.cluster.destroy import DestroyCluster
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.cluster.remove_disk import RemoveDisk
 from coordinator.operations.cluster.verify_config import VerifyConfig
@@ -226,13 +227,15 @@ def test_a_disk_is_attached_once_however_often_it_is_named() -> None:
     tell(story)
 
 
-def test_a_node_with_a_detached_disk_stays() -> None:
+def test_a_node_with_a_detached_disk_stays_and_so_does_its_cluster() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.run(modify(disk("add", size=32), hotplug=True))
         await cluster.run(modify(disk("detach", 1), hotplug=True))
         await cluster.run(RemoveInstance(instance_name=WEB1))
         with pytest.raises(Conflict, match=r"gamma still has the disk .* belongs to no instance"):
             await cluster.run(RemoveNode(node_name=GAMMA))
+        with pytest.raises(Conflict, match=r"cluster still has the disk .* belongs to no instance"):
+            await cluster.run(DestroyCluster())
 
     tell(story)
 

@@ -39,6 +39,12 @@ class DestroyCluster(Operation[None, DestroyPlan], kw_only=True):
                 f"The cluster still has instances ({len(instances)}), such as "
                 f"{instances[0].name}; remove them first."
             )
+        if disk := next(iter(config.detached_disks()), None):
+            raise Conflict(
+                f"The cluster still has the disk {disk.uuid}, which belongs to no instance; "
+                f"“gnt-cluster remove-disk {disk.uuid}” deletes it.",
+                disk=disk.uuid,
+            )
         others = [n for n in config.sorted_nodes() if n.uuid != config.cluster.master]
         guests = await cluster.each(
             {n.uuid: cluster.call(Instances, n).guests() for n in others if not n.offline}
