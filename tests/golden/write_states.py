@@ -71,7 +71,7 @@ def _left(name: str, story: Story) -> Iterator[WrittenState]:
     yield _kept(queued[-1], f"{name}, queued")
     if forward:
         yield _kept(forward[len(forward) // 2], f"{name}, going forward")
-    undoable = [step.title for step in undisturbed(story).undoable if step.do]
+    undoable = [step.title for step in undisturbed(name, story).undoable if step.do]
     if undoable:
         seen = simulate(_told(story, failing=undoable[-1]))
         failed = (each for each in seen if each[0].failure is not None)

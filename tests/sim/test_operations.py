@@ -15,7 +15,7 @@ from tests.support.story import Told, undisturbed
 @pytest.fixture(scope="module", params=STORIES)
 def told(request: pytest.FixtureRequest) -> Told:
     """How a story goes when nothing disturbs it, which both tests about it have to know."""
-    return undisturbed(STORIES[request.param])
+    return undisturbed(request.param, STORIES[request.param])
 
 
 def test_any_failure_restores_the_cluster(told: Told) -> None:

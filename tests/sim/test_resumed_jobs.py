@@ -90,6 +90,6 @@ async def _destroyed_by_another(at: int) -> None:
 
 
 def test_a_cluster_is_destroyed_by_whoever_is_its_master_in_the_end() -> None:
-    crossings = len(undisturbed(STORIES["destroy"]).crossings)
+    crossings = len(undisturbed("destroy", STORIES["destroy"]).crossings)
     for at in range(crossings):
         simulate(_destroyed_by_another(at))

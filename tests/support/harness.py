@@ -4,8 +4,9 @@ A story is an operation and the cluster it is told on. Each is run once undistur
 at which places it can be disturbed: the steps of its recipe, its calls to nodes, its commits.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 from common.errors import GntError
 from common.model.job import Job, Status
@@ -15,7 +16,7 @@ from tests.support.breaking import broken_at
 from tests.support.cluster import SimulatedCluster
 from tests.support.disturbing import Disturbance, disturb
 from tests.support.faults import Mishap, Once, Trap, Watching
-from tests.support.places import every_other, worth_crashing, worth_trying
+from tests.support.places import some, worth_crashing, worth_trying
 from tests.support.seeds import chosen
 from tests.support.snapshot import Snapshot
 from tests.support.story import (
@@ -45,16 +46,15 @@ def for_every_failure(told: Told) -> None:
             f"“{step.title}” fails {'after' if takes_effect else 'before'} it took effect",
             partial(_fail_step, told, step, takes_effect),
         )
-        for step in told.steps
-        # An action and the record of it are one step where there is no return in between.
-        for takes_effect in ((False, True) if step.do and not step.point_of_no_return else (False,))
+        for number, step in enumerate(told.steps)
+        for takes_effect in _whether_it_takes_effect(step, told.turn + number)
     ]
     calls = [
         Disturbance(
             f"call {index + 1} of {len(told.calls)}, {told.calls[index]}, {mishap}",
             partial(_fail_call, told, index, mishap),
         )
-        for number, index in enumerate(every_other(worth_trying(told.calls)))
+        for number, index in enumerate(_calls_of(told), told.turn)
         for mishap in chosen(MISHAPS, number)
     ]
     disturb(told.story, steps + calls)
@@ -65,15 +65,17 @@ def for_every_crash(told: Told) -> None:
 
     Whoever goes on from the journal brings the cluster to one and the same state.
     """
-    disturb(told.story, (
+    crashes = (
         Disturbance(
             f"crash {index + 1} of {len(told.crossings)}, at {told.crossings[index]}",
             partial(_crash, told, index, elsewhere=number % 2 == 1),
         )
-        for number, index in enumerate(every_other(worth_crashing(told.crossings)))
-    ))  # fmt: skip
-    if undoable := [step for step in told.undoable if step.do]:
-        disturb(told.story, _crashes_undoing(told, undoable[-1]))
+        for number, index in enumerate(_crossings_of(told), told.turn)
+    )
+    # First what leaves the cluster as it was: the first of the others finds it so.
+    undoable = [step for step in told.undoable if step.do]
+    undoing = _crashes_undoing(told, undoable[-1]) if undoable else ()
+    disturb(told.story, chain(undoing, crashes))
 
 
 def for_every_change_of_sides(told: Told) -> None:
@@ -88,8 +90,22 @@ def for_every_change_of_sides(told: Told) -> None:
             f"{index + 1} of {len(told.crossings)}",
             partial(_change_sides, told, index),
         )
-        for index in every_other(worth_crashing(told.crossings), more_than=0)
+        for index in _crossings_of(told)
     ))  # fmt: skip
+
+
+def _calls_of(told: Told) -> list[int]:
+    return some(worth_trying(told.calls), turn=told.turn, final=told.final_calls)
+
+
+def _crossings_of(told: Told) -> list[int]:
+    return some(worth_crashing(told.crossings), turn=told.turn, final=told.final_crossings)
+
+
+def _whether_it_takes_effect(step: Step, number: int) -> Sequence[bool]:
+    """Tell how a step fails: in turn where time matters."""
+    # An action and the record of it are one step where there is no return in between.
+    return chosen((False, True), number) if step.do and not step.point_of_no_return else (False,)
 
 
 def _crashes_undoing(told: Told, step: Step) -> Iterator[Disturbance]:
@@ -102,7 +118,7 @@ def _crashes_undoing(told: Told, step: Step) -> Iterator[Disturbance]:
 
     yield Disturbance(f"“{step.title}” fails", fail)
     back = crossings.seen
-    for number, index in enumerate(every_other(worth_crashing(back))):
+    for number, index in enumerate(some(worth_crashing(back), turn=told.turn), told.turn):
         yield Disturbance(
             f"“{step.title}” fails, then crash {index + 1} of {len(back)}, at {back[index]}",
             partial(_crash_undoing, told, step, index, elsewhere=number % 2 == 0),

@@ -3,7 +3,8 @@
 from tests.support.network import Trip
 from tests.support.seeds import is_thorough
 
-MANY = 8  # places of a story at which it is disturbed, beyond which not all are tried every day
+MANY = 4  # places of a story at which it is disturbed, beyond which not all are tried every day
+EVERY = 4  # of such a story one in so many is tried, besides those that differ most
 
 
 def worth_trying(trips: list[Trip]) -> list[int]:
@@ -33,12 +34,19 @@ def worth_crashing(trips: list[Trip]) -> list[int]:
     return worth[:1] + [index for index in worth[1:] if not trips[index].call.looks]
 
 
-def every_other(places: list[int], *, more_than: int = MANY) -> list[int]:
-    """Leave out every other place of a long story where time matters: which, its length decides.
+def some(places: list[int], *, turn: int, final: range | None = None) -> list[int]:
+    """Choose some places of a long story where time matters.
 
-    What is between two places to crash at is mostly the same to whoever goes on; and stories that
-    are alike differ in length.
+    The first and the last, those around the step from which there is no return, and every fourth:
+    which, its ``turn`` decides, so that each kind of place is met in one of the stories that are
+    alike.
     """
-    if is_thorough() or len(places) <= more_than:
+    if is_thorough() or len(places) <= MANY:
         return places
-    return places[len(places) % 2 :: 2]
+    chosen = {places[0], places[-1], *places[turn % EVERY :: EVERY]}
+    if final is not None:
+        before = [place for place in places if place < final.start]
+        within = [place for place in places if place in final]
+        after = [place for place in places if place >= final.stop]
+        chosen |= {*before[-1:], *within[:1], *within[-1:], *after[:1]}
+    return sorted(chosen)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, get_type_hints
+from zlib import crc32
 
 from common.model.job import Status
 from coordinator.operations.base import REGISTRY, Operation
@@ -73,8 +74,13 @@ class Story:
 
 @dataclass(frozen=True)
 class Told:
-    """How a story went when nothing disturbed it."""
+    """How a story went when nothing disturbed it.
 
+    ``final_calls`` and ``final_crossings`` are those of the step from which there is no return;
+    None where there is no such step.
+    """
+
+    name: str
     story: Story
     before: Snapshot
     after: Snapshot
@@ -82,6 +88,13 @@ class Told:
     calls: list[Trip]
     crossings: list[Trip]  # calls and commits
     steps: list[Step]
+    final_calls: range | None
+    final_crossings: range | None
+
+    @property
+    def turn(self) -> int:
+        """A number of this story's own, for what is done to each in another way."""
+        return crc32(self.name.encode())
 
     @property
     def undoable(self) -> list[Step]:
@@ -90,18 +103,18 @@ class Told:
         return self.steps[: next(points, len(self.steps)) + 1]
 
 
-def undisturbed(story: Story) -> Told:
+def undisturbed(name: str, story: Story) -> Told:
     """Run the operation; it succeeds."""
-    return simulate(_undisturbed(story))
+    return simulate(_undisturbed(name, story))
 
 
-async def _undisturbed(story: Story) -> Told:
+async def _undisturbed(name: str, story: Story) -> Told:
     calls, crossings = Watching(is_call), Watching(is_crossing)
-    recipe: list[Step] = []
+    recipe = _Recipe(calls.seen, crossings.seen)
     async with story.told() as cluster:
         before = await cluster.snapshot()
         operation = story.made(cluster)
-        with changed_recipes(operation, lambda steps: _noted(steps, recipe)):
+        with changed_recipes(operation, recipe.noted):
             cluster.network.faults.append(calls)
             number = await cluster.submit(operation)
             cluster.network.faults.append(crossings)
@@ -111,8 +124,8 @@ async def _undisturbed(story: Story) -> Told:
         await cluster.settle(story.rest_s)
         cluster.check_replicas()
         return Told(
-            story, before, await cluster.snapshot(), job.ops[-1].result, calls.seen, crossings.seen,
-            recipe,
+            name, story, before, await cluster.snapshot(), job.ops[-1].result,
+            calls.seen, crossings.seen, recipe.steps, *recipe.final,
         )  # fmt: skip
 
 
@@ -148,7 +161,20 @@ def changed_recipes(
         REGISTRY[operation.opcode] = kind
 
 
-def _noted(steps: Iterator[Step], titles: list[Step]) -> Iterator[Step]:
-    for step in steps:
-        titles.append(step)
-        yield step
+class _Recipe:
+    """Notes the steps of a recipe, and what belongs to the one from which there is no return."""
+
+    def __init__(self, *seen: list[Trip]) -> None:
+        self.steps: list[Step] = []
+        self.final: list[range | None] = [None for _ in seen]
+        self._seen = seen
+
+    def noted(self, steps: Iterator[Step]) -> Iterator[Step]:
+        for step in steps:
+            self.steps.append(step)
+            begun = [len(trips) for trips in self._seen]
+            yield step
+            if step.point_of_no_return and None in self.final:
+                self.final = [
+                    range(first, len(trips)) for first, trips in zip(begun, self._seen, strict=True)
+                ]
