@@ -60,7 +60,7 @@ MIGRATIONS = (
         "failed transfer taken for a move", "of a transfer that failed the source is asked",
         "coordinator/operations/instance/transfer.py",
         "        if not await _has_left(cluster, plan):", "        if False:",
-        (f"{OPERATIONS} migrate", CANCELLING),
+        (CANCELLING,),
     ),
     Fault(
         "cancellation forgotten", "a cancellation that was promised outlives its coordinator",

@@ -153,7 +153,7 @@ MOVES = (
         "coordinator/operations/instance/transfer.py",
         "    if found is None or found.state is GuestState.MIGRATED:\n        return False\n",
         "    if found is None:\n        return False\n",
-        (CANCELLED, f"{OPERATIONS} migrate"),
+        (CANCELLED,),
     ),
     Fault(
         "promised while it returns", "a cancellation is promised once it is known to come true",
