@@ -22,6 +22,7 @@ from tests.support.seeds import examples
 _ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner),
+    max_leaves=20,  # a hundred take three times as long; what is large has its own tests
 )
 
 
