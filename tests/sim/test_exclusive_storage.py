@@ -27,6 +27,7 @@ from coordinator.operations.instance.grow_disk import GrowDisk
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.move import MoveInstance
 from coordinator.operations.instance.recreate_disks import RecreateDisks
+from coordinator.operations.instance.replace_disks import ReplaceDisks
 from coordinator.operations.instance.reserve import ReserveInstance
 from coordinator.operations.instance.snapshot import TakeSnapshot
 from coordinator.operations.node.modify import ModifyNode
@@ -46,6 +47,7 @@ from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.image import GROUP
 
+WEB2 = InstanceName("web2")
 DISK_THAT_FILLS = DiskRequest(size=900, spindles=1)
 GROUP_OF_ALL, OTHER = GroupName("default"), GroupName("other")
 
@@ -139,12 +141,20 @@ def test_what_was_there_before_goes_on_as_it_is() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await exclusive(cluster, value=False)
         await cluster.run(create("web1", "gamma", "beta", template=DiskTemplate.DRBD))
-        await cluster.run(create("web2", "gamma", template=DiskTemplate.PLAIN))
+        await cluster.run(create("web2", "gamma", template=DiskTemplate.PLAIN, start=False))
         await exclusive(cluster, value=True)
-        for name in (WEB1, InstanceName("web2")):
+        assert ("EINSTANCEUNSUITABLENODE", "web1") in await findings(cluster)
+        add = ModifyInstance(instance_name=WEB1, disks=(disk("add", size=32),))
+        renew = ReplaceDisks(instance_name=WEB1, on_secondary=True)
+        convert = ModifyInstance(
+            instance_name=WEB2, disk_template=DiskTemplate.DRBD, remote_node="beta"
+        )
+        for new_volumes in (add, renew, convert):
+            with pytest.raises(Conflict, match="where disks are plain ones, not drbd"):
+                await cluster.run(new_volumes)
+        for name in (WEB1, WEB2):
             await cluster.run(GrowDisk(instance_name=name, disk=0, amount=MiB(32)))
             await cluster.run(TakeSnapshot(instance_name=name, name="s", room=MiB(32)))
-        assert ("EINSTANCEUNSUITABLENODE", "web1") in await findings(cluster)
         (kept,) = [disk.snapshots for disk in cluster.config.disks_of(
             cluster.config.instance("web2")
         )]  # fmt: skip
@@ -327,11 +337,10 @@ def test_nodes_are_chosen_by_what_their_group_is_for() -> None:
         assert set(await cluster.run(apart("web2"))) < {"alpha", "beta"}
         with pytest.raises(InvalidRequest, match="The storage of gamma is not exclusive"):
             await cluster.run(apart("web3", "gamma"))
-        web2 = InstanceName("web2")
-        await cluster.run(MoveInstance(instance_name=web2, target_node=GAMMA))
+        await cluster.run(MoveInstance(instance_name=WEB2, target_node=GAMMA))
         with pytest.raises(Conflict, match="alpha has exclusive storage, so say how many spindles"):
             await cluster.run(MoveInstance(instance_name=WEB1, target_node=ALPHA))
-        await cluster.run(MoveInstance(instance_name=web2, target_node=ALPHA))
+        await cluster.run(MoveInstance(instance_name=WEB2, target_node=ALPHA))
         assert len(devices(cluster, "alpha")) == 1
 
     tell(story, nodes=4)

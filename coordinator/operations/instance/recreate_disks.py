@@ -28,7 +28,7 @@ from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.allocators import RequestType, allocators_for
-from coordinator.operations.placement.apart import check_said, check_spindles
+from coordinator.operations.placement.apart import check_anew, check_spindles
 from coordinator.operations.placement.choose import place_new
 from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.numbers import free_devices
@@ -134,7 +134,9 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
         check_spindles(config, nodes[0], told)
         if place is None:
             indices = self._missing(before, disks, found)
-            check_said(config, nodes[0], [disks[index] for index in indices])
+            for node in nodes:
+                wanted_anew = [disks[index] for index in indices]
+                check_anew(config, node, before.disk_template, wanted_anew)
         else:
             old = [node for node in _nodes_of(config, before) if not node.offline]
             found |= await _find(cluster, old, present_guest(config, before))

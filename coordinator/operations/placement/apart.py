@@ -7,6 +7,7 @@ from common.errors import Conflict, InvalidRequest
 from common.model.disk import Disk, LvmBacking
 from common.model.node import Node
 from common.model.spindles import spindles_for, standard_size
+from common.model.template import DiskTemplate
 from common.names import MiB
 from common.noderpc.facts import Spindles
 from coordinator.disks.exclusive import has_exclusive, is_exclusive
@@ -41,13 +42,17 @@ def check_spindles(config: Config, node: Node, disks: Iterable[Disk]) -> None:
         )
 
 
-def check_said(config: Config, node: Node, disks: Iterable[Disk]) -> None:
-    """Refuse to make disks where storage is exclusive of which it was not said how it is for them.
+def check_anew(config: Config, node: Node, template: DiskTemplate, disks: Iterable[Disk]) -> None:
+    """Refuse to make known disks anew where storage is exclusive, and they cannot keep to that.
 
     Raises:
-        Conflict: says what is missing.
+        Conflict: says what they lack.
     """
-    for number, disk in enumerate(disks if is_exclusive(config, node.uuid) else ()):
+    if not is_exclusive(config, node.uuid):
+        return
+    if not template.traits.is_apart:
+        raise Conflict(f"Node {node.name} {_of_another_sort(template)}.", node=node.name)
+    for number, disk in enumerate(disks):
         for unfit in _unsaid(number, disk):
             raise Conflict(f"Node {node.name} {unfit}.", node=node.name)
 
@@ -59,15 +64,26 @@ def find_unfit(room: Room, node: Node, planned: PlannedInstance) -> Unfit | None
         return None
     if template.traits.is_apart:
         return next(_unfit(room, node, planned), None)
-    present = config.instances.get(planned.instance.uuid)
-    if present and node.uuid in config.nodes_of(present) and present.disk_template is template:
-        return None  # it is from before, and verify tells of it
-    return Unfit(f"has exclusive storage, where disks are plain ones, not {template}")
+    # What is from before goes on, and verify tells of it.
+    return None if _is_as_before(config, node, planned) else _of_another_sort(template)
 
 
 def prefers_exclusive(config: Config, planned: PlannedInstance) -> bool:
     """Tell whether a node is looked for among those with exclusive storage alone."""
     return any(disk.spindles for disk in planned.disks) and has_exclusive(config)
+
+
+def _is_as_before(config: Config, node: Node, planned: PlannedInstance) -> bool:
+    """Tell whether an instance is on a node already with all of these disks, of its template."""
+    present = config.instances.get(planned.instance.uuid)
+    if present is None or node.uuid not in config.nodes_of(present):
+        return False
+    is_same = present.disk_template is planned.instance.disk_template
+    return is_same and all(disk.uuid in config.disks for disk in planned.disks)
+
+
+def _of_another_sort(template: DiskTemplate) -> Unfit:
+    return Unfit(f"has exclusive storage, where disks are plain ones, not {template}")
 
 
 def _unfit(room: Room, node: Node, planned: PlannedInstance) -> Iterator[Unfit]:

@@ -10,6 +10,7 @@ from common.model.instance import Instance
 from common.model.node import Node
 from common.names import MiB
 from coordinator.operations.cluster_view import Cluster
+from coordinator.operations.placement.apart import check_anew
 from coordinator.operations.placement.fit import (
     check_answer,
     check_free_space,
@@ -49,9 +50,11 @@ async def take_space_beside(
     """Promise the space for other copies of disks on a node that has them, if it is free there.
 
     Raises:
+        Conflict: the storage of the node is exclusive.
         NoCapacity: says what is left.
         NodeFailure: the node does not answer.
     """
+    check_anew(cluster.config, node, instance.disk_template, disks)
     await check_answer(cluster, [node])
     look = await look_for(cluster)
     if lacking := find_shortage(look, node, look.taken(disks)):
