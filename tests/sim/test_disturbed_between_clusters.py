@@ -50,26 +50,28 @@ async def heard_of_all(cluster: SimulatedCluster) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("disturb", "name"),
+    ("disturb", "side", "name"),
     [
-        (cancel_here, "whole disks"),
-        (cancel_here, "two disks"),
-        (cancel_there, "whole disks"),
-        (cancel_there, "scripts"),
-        (old_node_loses_power, "whole disks"),
-        (resumed_and_cancelled_here, "scripts"),
+        (cancel_here, "there", "whole disks"),
+        (cancel_here, "there", "two disks"),
+        (cancel_there, "there", "whole disks"),
+        (cancel_there, "there", "scripts"),
+        (old_node_loses_power, "there", "whole disks"),
+        (old_node_loses_power, "here", "two disks"),
+        (resumed_and_cancelled_here, "there", "scripts"),
     ],
 )
-def test_it_is_run_by_one_of_the_two_and_lost_by_nobody(disturb: Disturbance, name: str) -> None:
-    """At each call and commit of the job that takes it, before its answer is known there."""
+def test_it_is_run_by_one_of_the_two_and_lost_by_nobody(
+    disturb: Disturbance, side: str, name: str
+) -> None:
+    """At each call and commit of the job that takes it, or sends it, before its answer is known."""
     kind = KINDS[name]
-    trips = crossings("alpha", kind)
+    trips = crossings("alpha", kind, side)
     for index in on_its_way(trips, kind):
 
         async def story(clusters: Moving, at: int = index) -> None:
             held = Held(at)
-            clusters.there.network.faults.append(held)
-            jobs = await clusters.begun(kind.wishes)
+            jobs = await clusters.begun(kind.wishes, held, side)
             await held.sprung.wait()
             disturbing = asyncio.ensure_future(disturb(clusters, jobs))
             await asyncio.sleep(MOMENT_S)
@@ -80,7 +82,7 @@ def test_it_is_run_by_one_of_the_two_and_lost_by_nobody(disturb: Disturbance, na
         try:
             tell("alpha", kind, story)
         except BaseException as error:
-            error.add_note(f"{disturb.__name__} at {trips[index]}, number {index}")
+            error.add_note(f"{disturb.__name__} {side} at {trips[index]}, number {index}")
             raise
 
 

@@ -31,8 +31,7 @@ def test_it_is_lost_by_nobody_when_its_new_node_loses_its_power(node: str, name:
 
         async def story(clusters: Moving, at: int = index) -> None:
             trap = Trap(is_crossing, at, lambda: None)
-            clusters.there.network.faults.append(trap)
-            jobs = await clusters.begun(kind.wishes)
+            jobs = await clusters.begun(kind.wishes, trap)
             await trap.sprung.wait()
             clusters.there.network.faults.remove(trap)
             await asyncio.sleep(HEARD_S)

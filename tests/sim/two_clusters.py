@@ -68,11 +68,18 @@ class Moving(Clusters):
         super().__init__(here, there, bridge)
         self.node = node
 
-    async def begun(self, wishes: dict[str, Any]) -> Jobs:
-        """Have web1 expected, and then on its way."""
-        coming, expected = await self.expected(await self.prepared(), pnode=self.node, **wishes)
-        going = await self.here.submit(export(await self.prepared(), expected))
-        return Jobs(going, coming)
+    async def begun(
+        self, wishes: dict[str, Any], fault: Fault | None = None, side: str = "there"
+    ) -> Jobs:
+        """Have web1 expected, and then on its way; a ``fault`` sees all of the job of a side."""
+        told = await self.prepared()
+        if fault and side == "there":
+            self.there.network.faults.append(fault)
+        coming, expected = await self.expected(told, pnode=self.node, **wishes)
+        told = await self.prepared()
+        if fault and side == "here":
+            self.here.network.faults.append(fault)
+        return Jobs(await self.here.submit(export(told, expected)), coming)
 
     async def check(self, jobs: Jobs) -> None:
         """Have both jobs end, and see who has the instance."""
@@ -153,16 +160,13 @@ def tell(node: str, kind: Kind, story: Scenario) -> None:
     simulate(scenario())
 
 
-def crossings(node: str, kind: Kind) -> list[Trip]:
-    """Return the calls and commits of the job that takes the instance."""
+def crossings(node: str, kind: Kind, side: str = "there") -> list[Trip]:
+    """Return the calls and commits of the job that takes the instance, or sends it from here."""
     watch = Watching(is_crossing)
 
     async def story(clusters: Moving) -> None:
-        told = await clusters.prepared()
-        clusters.there.network.faults.append(watch)
-        coming, expected = await clusters.expected(told, pnode=node, **kind.wishes)
-        going = await clusters.here.submit(export(told, expected))
-        both = await clusters.here.finished(going), await clusters.there.finished(coming)
+        jobs = await clusters.begun(kind.wishes, watch, side)
+        both = await clusters.here.finished(jobs.going), await clusters.there.finished(jobs.coming)
         assert [each.status for each in both] == [Status.SUCCESS, Status.SUCCESS]
 
     tell(node, kind, story)
@@ -170,6 +174,7 @@ def crossings(node: str, kind: Kind) -> list[Trip]:
 
 
 def on_its_way(trips: Sequence[Trip], kind: Kind) -> list[int]:
-    """Return at which crossings it is worth to disturb one that is expected by then."""
-    expected = [n for n, trip in enumerate(trips) if trip.call.name == "copies.begin_expect"]
-    return [index for index in worth_crashing(list(trips)) if index > expected[kind.disks - 1]]
+    """Return at which crossings it is worth to disturb one that is expected, or sent, by then."""
+    begins = ("copies.begin_expect", "copies.begin_send")
+    begun = [n for n, trip in enumerate(trips) if trip.call.name in begins]
+    return [index for index in worth_crashing(list(trips)) if index > begun[kind.disks - 1]]

@@ -21,6 +21,7 @@ from tests.support.sqlite_files import SqliteFiles, Watched
 Names = dict[str, int]  # in a directory: the number of each file
 Tree = dict[str, "bytes | Tree"]
 NOTHING: Mapping[str, bytes] = {}
+_REAL_FSYNC = os.fsync
 
 
 @cache
@@ -47,8 +48,15 @@ class Disk:
         self.have_all_durable(self._root, written)
         watchers = _sqlite_files().watchers
         watchers.append(self._opened)
+        others = os.fsync  # of the disks of another cluster, if there is one
+
+        def sync(descriptor: int) -> None:
+            self._sync(descriptor)
+            if others is not _REAL_FSYNC:
+                others(descriptor)
+
         try:
-            with patch("os.fsync", self._sync):
+            with patch("os.fsync", sync):
                 yield
         finally:
             watchers.remove(self._opened)
