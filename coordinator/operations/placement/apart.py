@@ -109,7 +109,7 @@ def _unsaid(number: int, disk: Disk) -> Iterator[Unfit]:
     if not disk.spindles:
         yield Unfit(
             f"has exclusive storage, so say how many spindles disk {number} has for itself, "
-            "as in --disk 0:size=10G,spindles=1"
+            "as in --disk 0:size=10G,spindles=1, when it is made, imported, or made anew"
         )
 
 

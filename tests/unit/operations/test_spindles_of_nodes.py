@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from common.messages import to_json
 from common.model.disk import LvmBacking
 from common.names import MiB, NodeId
 from common.noderpc.facts import NodeFacts, Spindles, StorageReport
@@ -120,6 +121,9 @@ def test_nodes_are_told_of_it_only_where_it_counts(spindles: int | None, told: i
     (disk,) = one.disks
     assert PLAIN.spec(exclusive(one), one.instance, disk).spindles == told
     assert PLAIN.spec(configured(one), one.instance, disk).spindles is None
+    # A node that is older refuses what it does not know, and is not told where it does not matter.
+    assert b"spindles" in to_json(PLAIN.spec(exclusive(one), one.instance, disk))
+    assert b"spindles" not in to_json(PLAIN.spec(configured(one), one.instance, disk))
     elsewhere = replace(disk, nodes=(NodeId("gone"),))
     assert spindles_told(configured(one), elsewhere) is None
 
