@@ -1,12 +1,13 @@
 """Keep what is needed to make an instance anew on a node, or send it to another cluster."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Annotated, Any
 
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
+from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.noderpc.copies import Compression
 from common.noderpc.exports import Exports
@@ -46,7 +47,7 @@ from coordinator.operations.steps.checks import (
     find_guest,
     may_run,
 )
-from coordinator.operations.steps.copies import copy_all, make_target, side_of
+from coordinator.operations.steps.copies import Side, copy_all, make_target, side_of
 from coordinator.operations.steps.guests import start_again, stop_guest
 from coordinator.operations.steps.patience import in_passing
 from coordinator.operations.steps.script_copies import copy_by_script
@@ -126,19 +127,13 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
         node, kind = config.nodes[instance.primary_node], kind_of(instance.disk_template)
         for each in filter(None, (node, target)):
             check_online(each)
-        away = Away(
-            places=self.places, key_name=self.x509_key_name, certificate=self.destination_x509_ca
-        )
         places: tuple[Destination, ...] = ()
         if target is None:
-            places = away.check(trust_of(cluster.state), instance, node)
+            places = self._away.check(trust_of(cluster.state), instance, node)
             await check_new_enough(cluster, node.ref)
         check_settled(cluster, instance)
         was_running = may_run(await find_guest(cluster, instance, node))
-        if self.freeze and self.shutdown:
-            raise InvalidRequest("What is stopped needs no --freeze: give --noshutdown with it.")
-        if self.remove_instance and not self.shutdown:
-            raise InvalidRequest("An instance that is removed has to be shut down before.")
+        self._check_wishes()
         if not was_running:
             await check_not_elsewhere(cluster, instance, node)
         guest = present_guest(config, instance)
@@ -175,19 +170,37 @@ class ExportInstance(Operation[None, ExportPlan], kw_only=True):
             now=cluster.now(),
         )
         if target is None:
-            sent = away.disks(
-                trust_of(cluster.state),
-                places,
-                sources,
-                compression=self.compress,
-                rate=self.rate_limit,
-            )
-            by = await find_sender(
-                cluster, instance, guest, places, sources, whole_disks=self.whole_disks
-            )
-            return replace(plan, sent=sent, sent_by=by, osparams=dict(instance.osparams))
+            return await self._planned_away(cluster, plan, instance, places, sources)
         way = Way(whole_disks=self.whole_disks, compression=self.compress, rate=self.rate_limit)
         return await planned_to_node(cluster, plan, instance, sources, target.ref, way)
+
+    @property
+    def _away(self) -> Away:
+        return Away(
+            places=self.places, key_name=self.x509_key_name, certificate=self.destination_x509_ca
+        )
+
+    def _check_wishes(self) -> None:
+        if self.freeze and self.shutdown:
+            raise InvalidRequest("What is stopped needs no --freeze: give --noshutdown with it.")
+        if self.remove_instance and not self.shutdown:
+            raise InvalidRequest("An instance that is removed has to be shut down before.")
+
+    async def _planned_away(
+        self,
+        cluster: Cluster,
+        plan: ExportPlan,
+        instance: Instance,
+        places: Sequence[Destination],
+        sources: Sequence[Side],
+    ) -> ExportPlan:
+        """Return the plan with what is sent to another cluster, and by whom."""
+        compression, rate = self.compress, self.rate_limit
+        trust = trust_of(cluster.state)
+        sent = self._away.disks(trust, places, sources, compression=compression, rate=rate)
+        whole = self.whole_disks
+        by = await find_sender(cluster, instance, plan.guest, places, sources, whole_disks=whole)
+        return replace(plan, sent=sent, sent_by=by, osparams=dict(instance.osparams))
 
     def promises(self, plan: ExportPlan) -> Iterable[Promise]:
         return [promise_of_space(plan.kept)] if plan.kept else ()
