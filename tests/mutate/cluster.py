@@ -207,7 +207,7 @@ CLUSTER = (
         "file of the wrong master", "files come from who was master when it was asked for",
         "coordinator/operations/cluster/redist_conf.py",
         "copy_file(cluster, plan.source,", "copy_file(cluster, cluster.config.master(),",
-        ("tests/sim/test_operations.py redistribute",),
+        ("tests/sim/test_distributed_files.py",),
     ),
     Fault(
         "spare memory of one instance", "all instances of a failed node need memory",

@@ -14,7 +14,9 @@ from tests.sim.settings import DISTRIBUTED, GAMMA, distribute
 from tests.sim.test_membership import add_delta
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.faults import Trap
 from tests.support.image import ip_of
+from tests.support.network import Trip
 
 MODIFY = ModifyCluster(distributed_files=(DISTRIBUTED,))
 CODES = ("ECLUSTERFILECHECK", "ENODEFILECHECK")
@@ -62,6 +64,28 @@ def test_a_node_that_does_not_allow_it_keeps_no_other_from_its_copy() -> None:
             assert texts(cluster) == dict.fromkeys(("alpha", "gamma"), "[global]\n")
 
     simulate(scenario())
+
+
+def test_it_is_the_file_of_who_was_master_when_that_was_asked_for() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            distribute(cluster)
+            await cluster.run(MODIFY)
+            (cluster.machines["beta"].paths.root / DISTRIBUTED[1:]).write_text("another")
+            trap = Trap(_publishes, 0, cluster.master.die)
+            cluster.network.faults.append(trap)
+            number = await cluster.submit(RedistConf())
+            await trap.until_sprung()
+            await cluster.crash_master()
+            await cluster.take_over("beta")
+            assert (await cluster.finished(number)).status is Status.SUCCESS
+            assert texts(cluster) == dict.fromkeys(("alpha", "beta", "gamma"), "[global]\n")
+
+    simulate(scenario())
+
+
+def _publishes(trip: Trip) -> bool:
+    return trip.is_of_a_job and trip.call.name == "files.publish"
 
 
 def test_a_node_that_comes_or_comes_back_gets_the_files_if_it_allows_that() -> None:
