@@ -50,24 +50,24 @@ async def heard_of_all(cluster: SimulatedCluster) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("disturb", "side", "name"),
+    ("disturb", "side", "name", "turn"),
     [
-        (cancel_here, "there", "whole disks"),
-        (cancel_here, "there", "two disks"),
-        (cancel_there, "there", "whole disks"),
-        (cancel_there, "there", "scripts"),
-        (old_node_loses_power, "there", "whole disks"),
-        (old_node_loses_power, "here", "two disks"),
-        (resumed_and_cancelled_here, "there", "scripts"),
+        (cancel_here, "there", "whole disks", 0),
+        (cancel_here, "there", "two disks", 1),
+        (cancel_there, "there", "whole disks", 1),
+        (cancel_there, "there", "scripts", 0),
+        (old_node_loses_power, "there", "whole disks", 0),
+        (old_node_loses_power, "here", "two disks", 1),
+        (resumed_and_cancelled_here, "there", "scripts", 1),
     ],
 )
 def test_it_is_run_by_one_of_the_two_and_lost_by_nobody(
-    disturb: Disturbance, side: str, name: str
+    disturb: Disturbance, side: str, name: str, turn: int
 ) -> None:
     """At each call and commit of the job that takes it, or sends it, before its answer is known."""
     kind = KINDS[name]
     trips = crossings("alpha", kind, side)
-    for index in on_its_way(trips, kind):
+    for index in on_its_way(trips, kind, turn):
 
         async def story(clusters: Moving, at: int = index) -> None:
             held = Held(at)

@@ -21,13 +21,16 @@ async def lose_power(clusters: Moving) -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "name"), [("alpha", "whole disks"), ("beta", "scripts"), ("beta", "two disks")]
+    ("node", "name", "turn"),
+    [("alpha", "whole disks", 0), ("beta", "scripts", 1), ("beta", "two disks", 0)],
 )
-def test_it_is_lost_by_nobody_when_its_new_node_loses_its_power(node: str, name: str) -> None:
+def test_it_is_lost_by_nobody_when_its_new_node_loses_its_power(
+    node: str, name: str, turn: int
+) -> None:
     """At each call and commit: what the other cluster has heard by then it has heard for good."""
     kind = KINDS[name]
     trips = crossings(node, kind)
-    for index in on_its_way(trips, kind):
+    for index in on_its_way(trips, kind, turn):
 
         async def story(clusters: Moving, at: int = index) -> None:
             trap = Trap(is_crossing, at, lambda: None)
