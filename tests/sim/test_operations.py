@@ -4,11 +4,8 @@ import pytest
 
 from coordinator.operations.catalogue import CATALOGUE
 from tests.sim.stories import AREAS, STORIES
-from tests.support.harness import (
-    for_every_change_of_sides,
-    for_every_crash,
-    for_every_failure,
-)
+from tests.support.crashing import for_every_change_of_sides, for_every_crash
+from tests.support.failing import for_every_failure
 from tests.support.story import Told, undisturbed
 
 

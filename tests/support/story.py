@@ -13,6 +13,7 @@ from coordinator.operations.step import Step
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Watching
+from tests.support.moments import Moment, Moments
 from tests.support.network import Trip
 from tests.support.seeds import seeds
 from tests.support.snapshot import Snapshot
@@ -77,7 +78,7 @@ class Told:
     """How a story went when nothing disturbed it.
 
     ``final_calls`` and ``final_crossings`` are those of the step from which there is no return;
-    None where there is no such step.
+    None where there is no such step. ``moments`` has one for each crossing.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Told:
     result: Any
     calls: list[Trip]
     crossings: list[Trip]  # calls and commits
+    moments: list[Moment]
     steps: list[Step]
     final_calls: range | None
     final_crossings: range | None
@@ -109,12 +111,12 @@ def undisturbed(name: str, story: Story) -> Told:
 
 
 async def _undisturbed(name: str, story: Story) -> Told:
-    calls, crossings = Watching(is_call), Watching(is_crossing)
+    calls, crossings = Watching(is_call), Moments(is_crossing)
     recipe = _Recipe(calls.seen, crossings.seen)
     async with story.told() as cluster:
         before = await cluster.snapshot()
         operation = story.made(cluster)
-        with changed_recipes(operation, recipe.noted):
+        with changed_recipes(operation, lambda steps: crossings.noted(recipe.noted(steps))):
             cluster.network.faults.append(calls)
             number = await cluster.submit(operation)
             cluster.network.faults.append(crossings)
@@ -125,7 +127,7 @@ async def _undisturbed(name: str, story: Story) -> Told:
         cluster.check_replicas()
         return Told(
             name, story, before, await cluster.snapshot(), job.ops[-1].result,
-            calls.seen, crossings.seen, recipe.steps, *recipe.final,
+            calls.seen, crossings.seen, crossings.moments, recipe.steps, *recipe.final,
         )  # fmt: skip
 
 

@@ -9,9 +9,13 @@ from common.names import CallId, Epoch
 from common.noderpc.instances import Instances
 from common.rpc.envelope import Envelope
 from common.rpc.server import Reply
+from coordinator.operations.step import record
+from coordinator.state.state import State
 from tests.support import seeds
 from tests.support.clock import simulate
+from tests.support.crashing import AT_ONCE, together
 from tests.support.faults import LONGEST_WAIT_S, Trap
+from tests.support.moments import Moment, Moments
 from tests.support.network import Trip
 from tests.support.places import EVERY, MANY, some
 
@@ -45,6 +49,47 @@ def test_among_stories_that_are_alike_every_place_is_met() -> None:
 
 def test_a_short_story_is_disturbed_everywhere() -> None:
     assert some(PLACES[:MANY], turn=0) == PLACES[:MANY]
+
+
+def test_one_job_is_met_by_several_crashes_each_in_a_step_of_its_own() -> None:
+    moments = [Moment(step, number) for step in ("", "a", "b", "c", "d", "e") for number in (0, 1)]
+    groups = together(moments, range(len(moments)))
+    assert groups == [[0, 2, 4, 6], [1, 3, 5, 7], [8, 10], [9, 11]]
+    assert max(map(len, groups)) == AT_ONCE
+
+
+def test_crashes_are_alone_when_time_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GANTRY_SIM_SEEDS", str(seeds.USUAL + 1))
+    assert together([Moment("a", 0), Moment("b", 0)], (0, 1)) == [[0], [1]]
+
+
+def test_a_trap_at_a_moment_springs_when_the_step_has_begun_once_more() -> None:
+    moments = Moments(lambda trip: trip is CALL)
+    sprung: list[None] = []
+    trap = moments.trap(Moment("second", 1), lambda: sprung.append(None))
+
+    async def call() -> None:
+        await moments.coming(CALL, Reply(200, b""))
+        await asyncio.wait_for(trap.coming(CALL, Reply(200, b"")), 1.0)
+
+    async def scenario() -> None:
+        moments.begin_anew()
+        await call()
+        for _ in moments.noted(iter((record("first", _no_edit), record("second", _no_edit)))):
+            assert not sprung
+            await call()
+        with pytest.raises(TimeoutError):
+            await call()
+        assert sprung
+
+    simulate(scenario())
+    assert moments.moments == [
+        Moment("", 0), Moment("first", 0), Moment("second", 0), Moment("second", 1),
+    ]  # fmt: skip
+
+
+def _no_edit(_: State) -> tuple[()]:
+    return ()
 
 
 def test_every_place_is_tried_when_time_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
