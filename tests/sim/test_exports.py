@@ -1,14 +1,12 @@
 """Exports: instances that are kept on a node, and made anew from there."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
 from msgspec.structs import replace
 
-from common.errors import Conflict, InvalidRequest, NoCapacity, NotFound
+from common.errors import Conflict, InvalidRequest, NotFound
 from common.model.instance import AdminState
-from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB, NetworkName
 from coordinator.operating_systems.parameters import private_parameters
@@ -24,11 +22,9 @@ from coordinator.operations.network.add import AddNetwork
 from coordinator.operations.network.connect import ConnectNetwork
 from coordinator.operations.specs import disk_spec
 from coordinator.state.rows import Put
-from tests.sim.settings import WEB1, added, create, disk, mirrored, web1_with_data
-from tests.sim.stories.snapshots import written as written_by_guest
+from tests.sim.settings import WEB1, added, disk, web1_with_data
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
-from tests.support.image import GROUP
 
 DATA = "data of web1"
 EXPORT = ExportInstance(instance_name=WEB1, target_node="beta")
@@ -256,76 +252,6 @@ def test_mirrored_disks_are_exported_and_made_again_on_two_nodes() -> None:
         await cluster.run(StartInstance(instance_name=WEB1))
 
     tell(story)
-
-
-def tell_on_volumes(
-    story: Callable[[SimulatedCluster], Awaitable[None]], *, is_mirrored: bool = False
-) -> None:
-    """Begin with web1 running on gamma, with data on a volume there."""
-
-    async def scenario() -> None:
-        async with simulated_cluster() as cluster:
-            if is_mirrored:
-                await cluster.run(mirrored())
-            else:
-                await cluster.run(create("web1", "gamma", template=DiskTemplate.PLAIN))
-            await written_by_guest(cluster, DATA)
-            await story(cluster)
-
-    simulate(scenario())
-
-
-async def begun(cluster: SimulatedCluster, node: str) -> None:
-    """Return when an export is being made on a node."""
-    async with asyncio.timeout(60.0):
-        while not cluster.machines[node].exports.unfinished:
-            await cluster.settle(0.05)
-
-
-@pytest.mark.parametrize("is_mirrored", [False, True])
-def test_who_runs_on_while_it_is_exported_is_exported_as_it_was(is_mirrored: bool) -> None:
-    async def story(cluster: SimulatedCluster) -> None:
-        before = await cluster.snapshot()
-        number = await cluster.submit(
-            ExportInstance(instance_name=WEB1, target_node="alpha", shutdown=False)
-        )
-        await begun(cluster, "alpha")
-        await written_by_guest(cluster, "written since")
-        assert (await cluster.finished(number)).status is Status.SUCCESS
-        after = await cluster.snapshot()
-        assert (after.guests, after.disks["gamma"]) == (before.guests, before.disks["gamma"])
-        assert [*cluster.machines["alpha"].exports.words.values()] == [DATA]
-
-    tell_on_volumes(story, is_mirrored=is_mirrored)
-
-
-def test_who_is_stopped_for_its_snapshot_runs_while_it_is_copied() -> None:
-    async def story(cluster: SimulatedCluster) -> None:
-        uuid, guests = cluster.config.instance("web1").uuid, cluster.machines["gamma"].guests
-        await cluster.settle(60.0)
-        counted = guests.number(uuid)
-        number = await cluster.submit(EXPORT)
-        await begun(cluster, "beta")
-        assert guests.lives(uuid)
-        assert guests.number(uuid) < counted, "it was not started anew"
-        assert (await cluster.finished(number)).status is Status.SUCCESS
-
-    tell_on_volumes(story)
-
-
-def test_without_room_for_a_snapshot_it_is_stopped_or_not_exported() -> None:
-    async def story(cluster: SimulatedCluster) -> None:
-        cluster.machines["gamma"].volumes.groups[GROUP].capacity = MiB(64 + 16)
-        running = ExportInstance(instance_name=WEB1, target_node="beta", shutdown=False)
-        with pytest.raises(NoCapacity, match="16 MiB left in"):
-            await cluster.run(running)
-        await cluster.run(replace(running, room=MiB(8)))
-        job = await cluster.finished(await cluster.submit(EXPORT))
-        assert job.status is Status.SUCCESS
-        told = [entry.message for entry in job.ops[0].log]
-        assert any("web1 is stopped while its disks are copied" in each for each in told)
-
-    tell_on_volumes(story)
 
 
 def test_what_is_said_of_an_import_takes_the_place_of_what_was() -> None:
