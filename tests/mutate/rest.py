@@ -37,7 +37,7 @@ REST = (
         RIGHTS,
         'if user.owns.isdisjoint(row.values()["tags"]):',
         "if not user.owns:",
-        ("tests/sim/test_rapi.py",),
+        ("tests/sim/test_rapi_roles.py",),
     ),
     Fault(
         "any parameter",
@@ -45,7 +45,7 @@ REST = (
         RIGHTS,
         "return allowed is not None and allowed.issuperset(_given(route, call))",
         "return allowed is not None",
-        ("tests/sim/test_rapi.py",),
+        ("tests/sim/test_rapi_roles.py",),
     ),
     Fault(
         "any word of the query",
@@ -53,7 +53,7 @@ REST = (
         RIGHTS,
         "return body | {parameter for word, parameter in words.items() if word in call.query}",
         "return body",
-        ("tests/sim/test_rapi.py role",),
+        ("tests/sim/test_rapi_roles.py",),
     ),
     Fault(
         "instance exported away",
@@ -61,7 +61,7 @@ REST = (
         RIGHTS,
         "return route.opcode in OPERATORS and all(given in (None, only) for given, only in values)",
         "return route.opcode in OPERATORS",
-        ("tests/sim/test_rapi.py role",),
+        ("tests/sim/test_rapi_roles.py",),
     ),
     Fault(
         "guesses forgotten",

@@ -1,7 +1,6 @@
 """The REST interface of a cluster: what is asked, what comes back, and what it costs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,23 +8,9 @@ import pytest
 
 from common.noderpc.hooks import Ending
 from tests.sim.settings import create
-from tests.support.clock import simulate
-from tests.support.cluster import SimulatedCluster, simulated_cluster
+from tests.support.cluster import SimulatedCluster
 from tests.support.rapi import READER
-from tests.support.rest import Rest, rest_of
-
-Scenario = Callable[[SimulatedCluster, Rest], Awaitable[None]]
-
-
-def with_rest(folder: Path, scenario: Scenario, nodes: int = 3, **options: Any) -> None:
-    async def run() -> None:
-        async with (
-            simulated_cluster(nodes=nodes, seed=1) as cluster,
-            rest_of(cluster, folder, **options) as rest,
-        ):
-            await scenario(cluster, rest)
-
-    simulate(run())
+from tests.support.rest import Rest, with_rest
 
 
 def test_a_job_is_submitted_followed_and_seen_in_what_is_read_next(tmp_path: Path) -> None:
@@ -207,46 +192,6 @@ def test_who_takes_no_json_is_told_that_there_is_nothing_else(tmp_path: Path) ->
     with_rest(tmp_path, scenario, nodes=1)
 
 
-def test_whoever_listens_is_told_what_changes_and_need_not_ask(tmp_path: Path) -> None:
-    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
-        async with rest.listening("?kinds=instance,job") as listener:
-            assert "Content-Type: text/event-stream" in listener.head
-            await cluster.run(create("web1", "beta"))
-            seen: list[tuple[str, Any]] = []
-            while not seen or seen[-1][1].get("object", {}).get("status") != "success":
-                seen.append(await listener.next())
-            created = [told for kind, told in seen if kind == "instance"][-1]
-            assert created["object"]["status"] == "running"
-            assert created["uri"] == "/2/instances/web1"
-            assert {kind for kind, _ in seen} == {"instance", "job"}
-            last = listener.last_id
-        await rest.job("DELETE", "/2/instances/web1")
-        async with rest.listening(Last_Event_ID=last) as listener:
-            seen = [await listener.next()]
-            while not (seen[-1][0] == "instance" and seen[-1][1]["is_gone"]):
-                seen.append(await listener.next())
-            assert "reset" not in {kind for kind, _ in seen}
-
-    with_rest(tmp_path, scenario)
-
-
-def test_whoever_has_missed_events_is_told_to_read_anew(tmp_path: Path) -> None:
-    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
-        async with rest.listening(Last_Event_ID="elsewhere-7") as listener:
-            assert (await listener.next())[0] == "reset"
-            await cluster.crash_master()
-            await rest.until_whole(is_whole=False)
-            assert (await rest.ask("GET", "/2/nodes")).status == 502
-            await cluster.start_master("alpha")
-            await rest.until_whole()
-            assert (await listener.next())[0] == "reset"
-            assert (await rest.ask("GET", "/2/nodes")).status == 200
-        assert (await rest.ask("GET", "/2/events?kinds=colour")).status == 400
-        assert (await rest.ask("GET", "/2/events", user=None)).status == 401
-
-    with_rest(tmp_path, scenario, nodes=2)
-
-
 def test_tools_get_a_description_and_browsers_a_page(tmp_path: Path) -> None:
     async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
         told = await rest.ask("GET", "/openapi.json", user=None)
@@ -258,80 +203,6 @@ def test_tools_get_a_description_and_browsers_a_page(tmp_path: Path) -> None:
         assert (await rest.ask("GET", "/", user=None)).value is None
 
     with_rest(tmp_path, scenario, nodes=1)
-
-
-ROLES = (
-    "writer secret write\nops word operator\nshop word owner=shop\nreader secret read\n"
-    "nobody word\nlate word write,expires=2001-01-01\n"
-)
-OPS, SHOP, NOBODY, LATE = (
-    (name, "word") for name in ("ops", "shop", "nobody", "late")
-)  # fmt: skip
-EXPORT = {"destination": "beta", "mode": "local", "remove_instance": False}
-MAY: list[tuple[str, str, Any, tuple[str, ...]]] = [
-    ("GET", "/2/nodes", None, ("ops", "reader")),
-    ("GET", "/2/instances/web1", None, ("ops", "reader", "shop")),
-    ("GET", "/2/instances/web2", None, ("ops", "reader")),
-    ("PUT", "/2/instances/web1/shutdown", None, ("ops", "shop")),
-    ("PUT", "/2/instances/web2/shutdown", None, ("ops",)),
-    ("PUT", "/2/instances/web1/startup", {"hvparams": {}}, ("ops",)),
-    ("PUT", "/2/instances/web1/startup?force=1", None, ("ops",)),
-    ("POST", "/2/instances/web1/reboot?type=hard", None, ("ops", "shop")),
-    ("POST", "/2/instances/web1/reboot?ignore_secondaries=1", None, ("ops",)),
-    ("PUT", "/2/instances/web1/export", EXPORT, ("ops",)),
-    ("PUT", "/2/instances/web1/export", EXPORT | {"remove_instance": True}, ()),
-    ("PUT", "/2/instances/web1/export", EXPORT | {"mode": "remote"}, ()),
-    ("PUT", "/2/instances/web1/failover", {"ignore_consistency": False}, ("ops",)),
-    ("PUT", "/2/instances/web1/failover", {"ignore_consistency": True}, ()),
-    ("PUT", "/2/instances/web1/tags?tag=x", None, ()),
-    ("PUT", "/2/instances/web1/modify", {}, ()),
-    ("DELETE", "/2/instances/web1", None, ()),
-    ("POST", "/2/groups", {"name": "g"}, ()),
-    ("DELETE", "/2/jobs/1", None, ("ops",)),
-    ("GET", "/2/jobs/1", None, ("ops", "reader")),
-]
-
-
-def test_everybody_may_what_their_role_says(tmp_path: Path) -> None:
-    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
-        (tmp_path / "users").write_text(ROLES)
-        await cluster.run(create("web1", "beta"))
-        await cluster.run(create("web2", "beta"))
-        await rest.job("PUT", "/2/instances/web1/tags?tag=shop")
-        for method, path, body, allowed in MAY:
-            for user in (OPS, SHOP, READER, NOBODY):
-                status = (await rest.ask(method, path, body, user=user)).status
-                assert (status != 403) is (user[0] in allowed), (method, path, body, user, status)
-        assert (await rest.ask(method, path, body, user=LATE)).status == 401
-
-    with_rest(tmp_path, scenario, nodes=2, is_closed=True)
-
-
-def test_owners_follow_their_own_jobs(tmp_path: Path) -> None:
-    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
-        (tmp_path / "users").write_text(ROLES)
-        await cluster.run(create("web1", "beta"))
-        await rest.job("PUT", "/2/instances/web1/tags?tag=shop")
-        number = (await rest.ask("PUT", "/2/instances/web1/shutdown", user=SHOP)).value
-        while rest.copy.job(number) is None:
-            await rest.copy.changed()
-        assert (await rest.ask("GET", f"/2/jobs/{number}", user=SHOP)).status == 200
-        assert (await rest.ask("GET", "/2/jobs/1", user=SHOP)).status == 403
-
-    with_rest(tmp_path, scenario, nodes=2, is_closed=True)
-
-
-def test_a_listener_that_leaves_is_no_error(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def scenario(cluster: SimulatedCluster, rest: Rest) -> None:
-        async with rest.listening():
-            pass
-        for number in range(3):
-            await rest.job("PUT", f"/2/tags?tag=a{number}")
-
-    with_rest(tmp_path, scenario, nodes=1)
-    assert "unexpectedly" not in caplog.text
 
 
 def test_a_portal_reserves_names_and_makes_an_instance_while_names_are_served(

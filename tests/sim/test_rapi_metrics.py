@@ -1,9 +1,7 @@
 """What Prometheus reads of a cluster, and where."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 from common.exposition import MEDIA
 from coordinator.master.figures import LEAST_REST_S
@@ -12,22 +10,8 @@ from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.rapi.inside import EVERY_S
 from tests.sim.settings import WEB1, create
-from tests.support.clock import simulate
-from tests.support.cluster import SimulatedCluster, simulated_cluster
-from tests.support.rest import Rest, rest_of
-
-Scenario = Callable[[SimulatedCluster, Rest], Awaitable[None]]
-
-
-def with_rest(folder: Path, scenario: Scenario, *, nodes: int = 2, **options: Any) -> None:
-    async def run() -> None:
-        async with (
-            simulated_cluster(nodes=nodes, seed=1) as cluster,
-            rest_of(cluster, folder, **options) as rest,
-        ):
-            await scenario(cluster, rest)
-
-    simulate(run())
+from tests.support.cluster import SimulatedCluster
+from tests.support.rest import Rest, with_rest
 
 
 async def scraped(rest: Rest) -> dict[str, float]:
@@ -59,7 +43,7 @@ def test_metrics_follow_the_cluster_and_cost_the_coordinator_nothing(tmp_path: P
             await scraped(rest)
         assert len(rest.luxi.asked) == before
 
-    with_rest(tmp_path, scenario)
+    with_rest(tmp_path, scenario, nodes=2)
 
 
 def test_a_silent_node_is_told_as_such(tmp_path: Path) -> None:
@@ -70,7 +54,7 @@ def test_a_silent_node_is_told_as_such(tmp_path: Path) -> None:
         assert told['gantry_cluster_node_answers{node="alpha"}'] == 1
         assert 'gantry_cluster_node_memory_bytes{node="beta"}' not in told
 
-    with_rest(tmp_path, scenario)
+    with_rest(tmp_path, scenario, nodes=2)
 
 
 def test_a_job_that_waits_grows_older(tmp_path: Path) -> None:
@@ -86,7 +70,7 @@ def test_a_job_that_waits_grows_older(tmp_path: Path) -> None:
         assert 5 < told['gantry_cluster_oldest_job_seconds{status="running"}'] < 30
         assert now['gantry_cluster_oldest_job_seconds{status="running"}'] == 0
 
-    with_rest(tmp_path, scenario)
+    with_rest(tmp_path, scenario, nodes=2)
 
 
 def test_without_a_coordinator_nothing_is_told_of_the_cluster(tmp_path: Path) -> None:
@@ -103,7 +87,7 @@ def test_without_a_coordinator_nothing_is_told_of_the_cluster(tmp_path: Path) ->
         await rest.until_whole()
         assert (await scraped(rest))['gantry_cluster_nodes{role="master"}'] == 1
 
-    with_rest(tmp_path, scenario)
+    with_rest(tmp_path, scenario, nodes=2)
 
 
 def test_metrics_take_a_user_where_all_reading_does(tmp_path: Path) -> None:
@@ -112,7 +96,7 @@ def test_metrics_take_a_user_where_all_reading_does(tmp_path: Path) -> None:
         assert (refused.status, refused.headers["Content-Type"]) == (401, "application/json")
         assert (await rest.ask("GET", "/metrics")).status == 200
 
-    with_rest(tmp_path, scenario, is_closed=True)
+    with_rest(tmp_path, scenario, nodes=2, is_closed=True)
 
 
 async def told_anew(rest: Rest) -> dict[str, float]:
@@ -191,4 +175,4 @@ def test_score_safety_and_room_are_those_of_the_allocator(tmp_path: Path) -> Non
         assert now['gantry_cluster_score{group="default"}'] > balanced
         assert now["gantry_cluster_outlook_age_seconds"] < 2 * LEAST_REST_S
 
-    with_rest(tmp_path, scenario)
+    with_rest(tmp_path, scenario, nodes=2)

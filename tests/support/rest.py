@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,8 @@ from coordinator.rapi.server import Clients
 from coordinator.rapi.service import Service
 from coordinator.rapi.users import Users, UsersFile
 from coordinator.rapi.whereabouts import where
-from tests.support.cluster import SimulatedCluster
+from tests.support.clock import simulate
+from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.rapi import USERS, WRITER
 
 
@@ -200,3 +201,19 @@ async def rest_of(
         server.close()
         await http.shutdown(0)
         await background.close()
+
+
+Scenario = Callable[[SimulatedCluster, Rest], Awaitable[None]]
+
+
+def with_rest(folder: Path, scenario: Scenario, nodes: int = 3, **options: Any) -> None:
+    """Begin with a cluster whose REST interface is asked."""
+
+    async def run() -> None:
+        async with (
+            simulated_cluster(nodes=nodes, seed=1) as cluster,
+            rest_of(cluster, folder, **options) as rest,
+        ):
+            await scenario(cluster, rest)
+
+    simulate(run())
