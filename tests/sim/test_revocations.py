@@ -140,6 +140,8 @@ def test_a_node_whose_disk_is_that_of_last_week_is_told_when_it_is_heard_of(befo
             await cluster.settle(60)
             assert len(told(trips, "gamma")) == 2
 
+    simulate(scenario())
+
 
 def test_a_node_that_loses_its_list_while_it_runs_is_found_by_verify_and_told_on_request() -> None:
     async def scenario() -> None:
