@@ -54,7 +54,7 @@ RESERVATIONS = (
         "something else made than reserved", "what is made is what was reserved",
         "coordinator/operations/instance/commit.py",
         "        self._check_same(config, reserved)\n", "",
-        (STORIES,),
+        ("tests/sim/test_made_of_reservations.py",),
     ),
     Fault(
         "growth of reservations free", "what a reservation takes more has to be there",
