@@ -14,17 +14,13 @@ from typing import Any
 import pytest
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.kvm_words import Accelerator
-from common.names import InstanceId, MiB, NicId
+from common.names import MiB, NicId
 from common.noderpc.instances import GuestState
 from common.noderpc.network import NicSpec
-from noded.hypervisor.kvm import commands, home
-from noded.hypervisor.kvm.accelerator import Accelerators
-from noded.hypervisor.kvm.boot_sector import boot_sector
-from noded.hypervisor.kvm.driver import PROGRAM
+from noded.hypervisor.kvm import home
 from noded.network.tuntap import make_tap
 from noded.storage.directories import path_of
-from noded.system.execute import CommandFailed, execute
+from noded.system.execute import execute
 from noded.system.process import Process
 from tests.support.disks import file_disk
 from tests.support.hypervisors import (
@@ -45,7 +41,6 @@ pytestmark = pytest.mark.skipif(
     not has_qemu, reason="QEMU IS NOT INSTALLED: the driver for real guests was not tested"
 )
 PIDFD_GETFD = 438  # of x86-64
-WEB2 = InstanceId("22222222-0000-4000-8000-000000000002")
 NIC = NicSpec(
     id=NicId("aaaaaaaa-bbbb-4ccc-8ddd-00000000000a"), instance=WEB1, mac="aa:00:00:00:00:01",
     mode="bridged", link="br0",
@@ -211,60 +206,6 @@ def copy_of_descriptor(process: Process, number: int) -> int:
     return copy
 
 
-def test_displays_get_ports_of_their_own_and_are_told() -> None:
-    async def scenario(rig: KvmRig) -> None:
-        alpha = rig.nodes["alpha"]
-        parameters = {"vnc_bind_address": "127.0.0.1"}
-        await alpha.ensure_running(rig.spec(parameters=parameters), ())
-        second = rig.spec(id=WEB2, name="web2", disks=(), parameters=parameters)
-        await alpha.ensure_running(second, ())
-        await rig.restart_noded("alpha")
-        displays = [guest.display for guest in await rig.nodes["alpha"].guests()]
-        assert len(set(displays)) == 2
-        for display in displays:
-            host, _, port = display.rpartition(":")
-            reader, writer = await asyncio.open_connection(host, int(port))
-            assert (await reader.readexactly(4)) == b"RFB "
-            writer.close()
-
-    run_kvm(scenario)
-
-
-def command_line(guest: home.Home) -> str:
-    return Path(f"/proc/{int(guest.pid.read_text())}/cmdline").read_text()
-
-
-def test_a_display_with_a_password_lets_in_nobody_without_it() -> None:
-    """It wants one (security type 2 of RFC 6143), and no process shows it."""
-
-    async def scenario(rig: KvmRig) -> None:
-        alpha = rig.nodes["alpha"]
-        file = rig.root / "password"
-        file.write_text("s3cret!\n")
-        file.chmod(0o600)
-        parameters = {"vnc_bind_address": "127.0.0.1", "vnc_password_file": str(file)}
-        with pytest.raises(NodeFailure, match="may not be a password or a key of a display here"):
-            await alpha.ensure_running(rig.spec(parameters=parameters), ())
-        with rig.rules.open("a") as rules:
-            rules.write(f"secret {file}\n")
-        await alpha.ensure_running(rig.spec(parameters=parameters), ())
-        (guest,) = await alpha.guests()
-        assert guest.display_wants_password
-        host, _, port = guest.display.rpartition(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(await reader.readexactly(12))  # the version
-        count = (await reader.readexactly(1))[0]
-        assert await reader.readexactly(count) == b"\x02"
-        writer.write(b"\x02")
-        challenge = await reader.readexactly(16)
-        writer.write(challenge)  # which is not encrypted with the password
-        assert await reader.readexactly(4) == b"\x00\x00\x00\x01"
-        writer.close()
-        assert "s3cret" not in command_line(rig.home("alpha"))
-
-    run_kvm(scenario)
-
-
 def test_nics_are_plugged_into_taps() -> None:
     root = Path(tempfile.mkdtemp(prefix="hv-"))
 
@@ -286,43 +227,6 @@ def test_nics_are_plugged_into_taps() -> None:
         in_new_network(scenario)
     finally:
         shutil.rmtree(root)
-
-
-def test_program_that_tries_kvm_runs_to_its_end(tmp_path: Path) -> None:
-    program = tmp_path / "program"
-    program.write_bytes(boot_sector())
-
-    async def scenario() -> None:
-        with pytest.raises(CommandFailed) as caught:
-            await execute(*commands.probe(PROGRAM, Accelerator.TCG, str(program)), timeout_s=20)
-        assert caught.value.detail["status"] == commands.PROBE_PASSED
-
-    asyncio.run(scenario())
-
-
-def test_verdict_on_kvm_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        verdict = await Accelerators(tmp_path / "verdict").verdict(PROGRAM)
-        assert bool(verdict.reason) != verdict.kvm
-        monkeypatch.setattr(commands, "PROBE_CPU_S", 0)  # a second trial would fail
-        assert await Accelerators(tmp_path / "verdict").verdict(PROGRAM) == verdict
-
-    asyncio.run(scenario())
-
-
-def test_machine_without_kvm_uses_tcg() -> None:
-    async def scenario(rig: KvmRig) -> None:
-        accelerators = Accelerators(rig.root / "verdict", device=rig.root / "no-kvm")
-        assert not (await accelerators.verdict(PROGRAM)).kvm
-        if (await Accelerators(rig.root / "verdict of here").verdict(PROGRAM)).kvm:
-            pytest.skip("KVM works here: nothing to refuse")
-        with pytest.raises(NodeFailure, match="wants KVM, which does not work here"):
-            await rig.nodes["alpha"].ensure_running(rig.spec(parameters={"accelerator": "kvm"}), ())
-        await rig.nodes["alpha"].ensure_running(rig.spec(parameters={"accelerator": "auto"}), ())
-        (report,) = await rig.nodes["alpha"].guests()
-        assert report.pinned["accelerator"] == "tcg"
-
-    run_kvm(scenario)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
