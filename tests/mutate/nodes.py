@@ -41,7 +41,7 @@ OF_NODES = (
         "many fenced at once", "where several nodes are silent people have to look",
         "coordinator/watcher/silent.py",
         "if len(silent) > 1:", "if len(silent) > 9:",
-        ("tests/unit/watcher/test_round.py",),
+        ("tests/unit/watcher/test_silent.py",),
     ),
     Fault(
         "old key kept", "a machine that comes back is known by its new key alone",
