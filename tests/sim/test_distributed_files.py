@@ -10,8 +10,8 @@ from coordinator.operations.cluster.redist_conf import RedistConf
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.node.add import AddNode
 from coordinator.operations.node.modify import ModifyNode
+from tests.sim.members import add_delta
 from tests.sim.settings import DISTRIBUTED, GAMMA, distribute
-from tests.sim.test_membership import add_delta
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Trap

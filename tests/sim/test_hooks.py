@@ -23,9 +23,9 @@ from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.tags.add import AddTags
 from coordinator.operations.tags.tagged import Tagged
 from coordinator.operations.test.delay import Delay
+from tests.sim.members import add_delta
 from tests.sim.settings import BETA, WEB1, changed, create, mirrored
 from tests.sim.stories.backup import web1_exported_to_beta
-from tests.sim.test_membership import add_delta
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 from tests.support.faults import Mishap, Once, Trap

@@ -1,7 +1,7 @@
 """A machine that is slow to make its key joins all the same, and the job says what it waits for."""
 
 from common.model.job import Status
-from tests.sim.test_membership import add_delta
+from tests.sim.members import add_delta
 from tests.support.clock import simulate
 from tests.support.cluster import simulated_cluster
 from tests.support.faults import Slow
