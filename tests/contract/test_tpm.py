@@ -1,9 +1,6 @@
 """A guest's TPM: Debian's swtpm behind a real QEMU, with its state on a disk of the instance."""
 
-import contextlib
 import os
-import shutil
-import signal
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,45 +10,19 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.model.disk import Mode, Qcow2Backing
-from common.model.kvm_words import Accelerator
 from common.noderpc.disks import DiskSpec
-from common.noderpc.instances import GuestSpec, GuestState
+from common.noderpc.instances import GuestState
 from noded.hypervisor.kvm import tpm
-from noded.hypervisor.kvm.home import Record
 from noded.hypervisor.kvm.monitor import monitor
-from noded.hypervisor.kvm.tpm_commands import PROGRAM
-from noded.hypervisor.kvm.user import ROOT
-from noded.system.process import Process, start
+from noded.system.process import Process
 from tests.contract.test_chroot import mounts
-from tests.support.hypervisors import (
-    MOVE,
-    WEB1,
-    KvmRig,
-    goes_on,
-    has_qemu,
-    run_kvm,
-    send,
-    state_of,
-    until,
-)
+from tests.support.hypervisors import MOVE, WEB1, KvmRig, goes_on, run_kvm, send, state_of, until
+from tests.support.tpms import NEEDED, emulator, has_none, loops, trusted
+
+pytestmark = NEEDED
 
 MAGIC = b"nilmptws"  # with which a state begins; of swtpm 0.7
-USER = 70_000  # of a guest
 SMALLEST = 1000  # bytes of a state that was written
-
-pytestmark = [
-    pytest.mark.skipif(not has_qemu, reason="QEMU IS NOT INSTALLED: no TPM was tested"),
-    pytest.mark.skipif(
-        shutil.which(PROGRAM) is None, reason="SWTPM IS NOT INSTALLED: no TPM was tested"
-    ),
-    pytest.mark.skipif(os.geteuid() != ROOT, reason="NOT ROOT: no TPM can be given a disk"),
-]
-
-
-def trusted(rig: KvmRig, number: int = 1) -> GuestSpec:
-    """Describe web1 with a TPM that keeps its state on disk ``number``."""
-    disks = (rig.disk(0), rig.disk(number))
-    return rig.spec(disks=disks, parameters={"tpm": disks[1].id})
 
 
 def state(rig: KvmRig, number: int = 1) -> bytes:
@@ -70,21 +41,9 @@ def is_same(one: bytes, other: bytes, stranger: bytes) -> bool:
     return kept > len(seeds) * 0.8
 
 
-def emulator(rig: KvmRig, node: str = "alpha") -> Process | None:
-    return rig.home(node).tpm_process()
-
-
 async def lost_tpm(rig: KvmRig) -> bool:
     (told,) = await rig.nodes["alpha"].guests()
     return told.lost_tpm
-
-
-def has_none(rig: KvmRig, node: str = "alpha") -> bool:
-    found = emulator(rig, node)
-    if found is None:
-        return True
-    with found:
-        return found.has_ended
 
 
 def status(process: Process) -> dict[str, str]:
@@ -95,41 +54,6 @@ def status(process: Process) -> dict[str, str]:
 
 def names(directory: Path) -> set[str]:
     return {each.name for each in directory.iterdir()}
-
-
-def loops(rig: KvmRig) -> Iterator[str]:
-    """Yield the files of the rig that a loop device is made of."""
-    for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
-        name = backing.read_text().strip()
-        if name.startswith(str(rig.root)):
-            yield name
-
-
-def left_alone(rig: KvmRig) -> Process:
-    """Start a TPM as noded does, which is killed then: it has no QEMU, and no line to one."""
-    home, guest = rig.home("alpha"), trusted(rig)
-    record = Record(
-        id=guest.id, name=guest.name, memory=guest.memory, vcpus=guest.vcpus, nics=(),
-        accelerator=Accelerator.TCG, user=USER,
-    )  # fmt: skip
-    home.prepare(record)
-    with contextlib.ExitStack() as ours:
-
-        def keep(descriptor: int) -> int:
-            ours.callback(os.close, descriptor)
-            return descriptor
-
-        made = tpm.prepare(home, record, guest.disks[1], rig.opening["alpha"], keep)
-        return start(made.command, home.tpm_log, made.handed)
-
-
-@contextlib.contextmanager
-def not_beyond_the_test(process: Process) -> Iterator[Process]:
-    with process:
-        try:
-            yield process
-        finally:
-            process.signal(signal.SIGKILL)
 
 
 def test_a_guest_finds_the_same_tpm_at_each_start_and_wherever_it_moves() -> None:
@@ -234,60 +158,6 @@ def test_a_tpm_sees_programs_its_device_and_nothing_that_is_kept_on_its_node(
             assert device.st_mode == stat.S_IFBLK | 0o600
             assert device.st_uid == device.st_gid == record.user
         assert f" {home.tpm} " not in mounts()
-
-    run_kvm(scenario)
-
-
-def test_a_tpm_ends_with_its_guest_however_that_ends() -> None:
-    async def scenario(rig: KvmRig) -> None:
-        await rig.nodes["alpha"].ensure_running(trusted(rig), ())
-        assert not has_none(rig)
-        await rig.restart_noded("alpha")  # nobody waits for either
-        rig.crash("alpha")
-        await until(lambda: has_none(rig))
-        await until(lambda: not list(loops(rig)))
-
-    run_kvm(scenario)
-
-
-def test_a_tpm_that_hangs_is_gone_with_its_guest_all_the_same() -> None:
-    async def scenario(rig: KvmRig) -> None:
-        await rig.nodes["alpha"].ensure_running(trusted(rig), ())
-        found = emulator(rig)
-        assert found is not None
-        with found:
-            found.signal(signal.SIGSTOP)
-            await rig.nodes["alpha"].ensure_gone(WEB1)
-            assert found.has_ended
-
-    run_kvm(scenario)
-
-
-def test_a_guest_that_starts_again_has_one_tpm_though_the_last_one_hangs() -> None:
-    async def scenario(rig: KvmRig) -> None:
-        await rig.nodes["alpha"].ensure_running(trusted(rig), ())
-        await goes_on(rig, "alpha")
-        old = emulator(rig)
-        assert old is not None
-        with not_beyond_the_test(old):
-            old.signal(signal.SIGSTOP)
-            rig.crash("alpha")
-            await rig.nodes["alpha"].ensure_running(trusted(rig), ())
-            assert old.has_ended
-        await goes_on(rig, "alpha")
-
-    run_kvm(scenario)
-
-
-def test_a_tpm_of_a_start_that_noded_did_not_outlive_is_gone_at_the_next_start() -> None:
-    async def scenario(rig: KvmRig) -> None:
-        home = rig.home("alpha")
-        with not_beyond_the_test(left_alone(rig)) as old:
-            assert not home.tpm_pid.exists()  # so nobody has written down which it is
-            await rig.nodes["alpha"].ensure_running(trusted(rig), ())
-            assert old.has_ended
-        await goes_on(rig, "alpha")
-        assert not has_none(rig)
 
     run_kvm(scenario)
 

@@ -2,7 +2,8 @@
 
 from tests.mutate.fault import Fault
 
-TPMS, NAMES = "tests/contract/test_tpm.py", "tests/sim/test_tpm.py"
+TPMS, ENDS = "tests/contract/test_tpm.py", "tests/contract/test_tpm_ends.py"
+NAMES = "tests/sim/test_tpm.py"
 
 OF_TPMS = (
     Fault(
@@ -10,7 +11,7 @@ OF_TPMS = (
         "noded/hypervisor/kvm/lives.py",
         "                    await self.clear(home)  # without its QEMU, a TPM of it can be left\n",
         "",
-        (f"{TPMS} last_one_hangs or did_not_outlive",),
+        (f"{ENDS} last_one_hangs or did_not_outlive",),
     ),
     Fault(
         "file system formatted", "a TPM overwrites nothing that is no state of a TPM",
