@@ -1,5 +1,7 @@
 """A replica in memory, which is the model of the real one, and histories to store in it."""
 
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,8 +13,12 @@ from common.model.commit import ARCHIVE, GONE, Change, Commit, follows, next_com
 from common.model.stamp import Stamp
 from common.names import Epoch, JobId, Serial
 from common.noderpc.replica import ArchivePage, Behind, Diverged, Page, Replica, Row
+from noded.handlers.replica import ReplicaHandlers
+from tests.support.clock import simulate
 
 Key = tuple[str, str]
+Story = Callable[[Replica], Awaitable[None]]
+Tell = Callable[[Story], None]
 
 
 class MemoryReplica(Replica):
@@ -166,3 +172,17 @@ async def all_rows(replica: Replica, limit: int = 5) -> dict[Key, bytes]:
         if not page.more:
             return rows
         after = page.rows[-1].kind, page.rows[-1].id
+
+
+def telling(kind: str, tmp_path: Path) -> Tell:
+    """Return what runs a story on a new replica, in virtual time."""
+
+    async def run(story: Story) -> None:
+        if kind == "memory":
+            await story(MemoryReplica())
+            return
+        replica = ReplicaHandlers(tmp_path / "state.sqlite")
+        await story(replica)
+        await replica.close()
+
+    return lambda story: simulate(run(story))
