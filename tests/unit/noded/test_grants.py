@@ -1,4 +1,4 @@
-"""A whole node whose master changes: what it grants it remembers, and tells."""
+"""A whole node whose master changes: what it has granted it remembers, and tells."""
 
 import asyncio
 

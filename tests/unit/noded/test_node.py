@@ -1,4 +1,4 @@
-"""A whole node without sockets, in virtual time: as the simulated cluster uses it."""
+"""What a whole node does when it is called, without sockets and in virtual time."""
 
 import asyncio
 
