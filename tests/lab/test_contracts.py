@@ -23,8 +23,8 @@ from tests.support.tiny_guest import kernel
 
 SUITES = (
     "test_console_https.py", "test_guest_on_node.py", "test_network.py", "test_node_connection.py",
-    "test_noded_joins.py", "test_noded_callers.py", "test_noded_calls.py", "test_noded_port.py",
-    "test_openvswitch.py", "test_switched_frames.py",
+    "test_noded_joins.py", "test_noded_certificates.py", "test_noded_callers.py",
+    "test_noded_calls.py", "test_noded_port.py", "test_openvswitch.py", "test_switched_frames.py",
     "test_replica.py", "test_replica_archive.py", "test_replica_disk.py", "test_replica_file.py",
     "test_state_https.py", "test_storage.py", "test_storage_files.py", "test_storage_places.py",
     "test_volumes.py", "test_volumes_apart.py",

@@ -108,7 +108,7 @@ CLUSTER = (
         "former authority trusted on", "who shows a certificate of a replaced authority is out",
         "noded/daemon/server.py",
         "and known in self._trusted:", "and True:",
-        ("tests/contract/test_noded_joins.py authority",),
+        ("tests/contract/test_noded_certificates.py authority",),
     ),
     Fault(
         "replaced without a node", "the authority is replaced on all nodes or on none",
