@@ -155,6 +155,8 @@ def test_a_group_that_no_disk_has_named_yet_is_looked_at_before_a_node_is_chosen
         assert "beta has 63 MiB left in the volume group fast, and 64 MiB are needed" in told
         assert not any("Another node is looked for" in message for message in told)
 
+    tell(story)
+
 
 def test_volumes_are_told_with_their_instances() -> None:
     async def story(cluster: SimulatedCluster) -> None:
