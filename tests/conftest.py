@@ -1,6 +1,6 @@
 """How all tests run, and what is told of those that did not.
 
-What was imported is not searched for garbage, and no example is timed.
+What was imported is not searched for garbage, no example is timed, and no story is left untold.
 """
 
 import gc
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.processes import add_option, pytest_runtestloop
+from tests.support.untold import untold
 
 __all__ = ("pytest_runtestloop",)  # a hook
 
@@ -20,6 +21,12 @@ settings.load_profile("gantry")
 YOUNG_OBJECTS = 10_000  # instead of 700: simulations make many that die at once
 
 gc.disable()  # while modules are imported and tests collected, next to nothing is garbage
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse a test that cannot fail, as it never has its story told."""
+    if isinstance(item, pytest.Function) and (names := untold(item.function.__code__)):
+        raise pytest.UsageError(f"{item.nodeid} never uses {', '.join(names)}, which it defines.")
 
 
 def pytest_collection_finish() -> None:
