@@ -4,35 +4,36 @@ Everything here blocks; ``noded.handlers.replica`` keeps it off the event loop.
 """
 
 import sqlite3
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
-from common.errors import Conflict, InvalidRequest
-from common.messages import from_json, to_json
+from common.errors import Conflict, InvalidRequest, NodeFailure
+from common.messages import from_json
 from common.model.commit import Change, Commit, follows
 from common.model.stamp import Stamp
 from common.names import JobId, Serial
 from common.noderpc.replica import ArchivePage, Behind, Diverged, Page, Row
 from noded.durable_file import explaining, sync_directory
+from noded.replica.kept import KeptCommits
 from noded.replica.schema import NoRoom, companions, connect, create, explain
 from noded.replica.tables import (
     archive_rows,
     archived_spans,
     digest_at,
+    drop_commits,
     fill_archive,
+    kept_commits,
     read_stamp,
     stage_rows,
     swap_in,
+    write_commits,
     write_rows,
     write_stamp,
 )
 
-KEPT_COMMITS = 1000
-KEPT_BYTES = 16 * 2**20  # of commits
 PAGE_BYTES = 4 * 2**20  # what one answer holds, unless a single row or commit is larger
 
 
@@ -47,7 +48,7 @@ class ReplicaFile:
         self._path = path
         self._db: sqlite3.Connection | None = None
         self._is_alone = False  # whether no other program can open the file
-        self._kept: deque[tuple[int, int]] = deque()  # serial and size of each commit
+        self._kept = KeptCommits()
 
     def stamp(self) -> Stamp:
         """Return how far this replica has come."""
@@ -73,12 +74,14 @@ class ReplicaFile:
         """
         if not commits:
             return self.stamp()
-        if commits[0].serial > 1 and self._is_absent():
-            # Late, after the replica was erased: not even an empty file may come of it.
-            raise self._behind(Stamp(), commits[0])
+        if self._is_absent():
+            if commits[0].serial > 1:
+                # Late, after the replica was erased: not even an empty file may come of it.
+                raise self._behind(Stamp(), commits[0])
+            create(self._path)
         with self._writing() as db:
             stamp = read_stamp(db)
-            new, kept = self._check_known(db, stamp, commits), self._kept
+            new = self._check_known(db, stamp, commits)
             for commit in new:
                 if not follows(commit, stamp):
                     raise Diverged(
@@ -87,11 +90,14 @@ class ReplicaFile:
                         serial=stamp.serial,
                     )
                 stamp = commit.stamp
-            if new:
-                write_rows(db, new)
-                write_stamp(db, stamp)
-                kept = self._write_commits(db, new)
-        self._kept = kept
+            if not new:
+                return stamp
+            write_rows(db, new)
+            write_stamp(db, stamp)
+            sizes = write_commits(db, new)
+            if dropped := self._kept.dropped_for(sizes):
+                drop_commits(db, dropped)
+        self._kept.replace(dropped, sizes)
         return stamp
 
     def commits_after(self, serial: Serial) -> tuple[Commit, ...]:
@@ -149,6 +155,7 @@ class ReplicaFile:
         Raises:
             Conflict: the part is not of the copy that was begun last.
         """
+        self._make_if_absent()
         with self._writing() as db:
             if first:
                 db.execute("DELETE FROM staging")
@@ -163,7 +170,7 @@ class ReplicaFile:
             if becomes is not None:
                 swap_in(db, becomes)
         if becomes is not None:
-            self._kept.clear()
+            self._kept = KeptCommits()
 
     def archived(self) -> tuple[tuple[JobId, JobId], ...]:
         """Return which jobs are in the archive: first and last of each run of numbers."""
@@ -193,6 +200,7 @@ class ReplicaFile:
 
     def fill_archive(self, rows: tuple[Row, ...]) -> None:
         """Add archived jobs that another replica has."""
+        self._make_if_absent()
         with self._writing() as db:
             fill_archive(db, rows)
 
@@ -219,29 +227,22 @@ class ReplicaFile:
         self.close()  # somebody moved it away; what is written to it now would be lost
         return True
 
+    def _make_if_absent(self) -> None:
+        if self._is_absent():
+            create(self._path)
+
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        if self._db is None:
-            self._open()
-        assert self._db
-        with self._explained():
-            yield self._db
+        db = self._db or self._open()
+        try:
+            yield db
+        except sqlite3.Error as error:
+            raise self._broken(error) from error
         if self._is_alone:
             self.close()  # for other programs, and to be opened as usual when there is room
 
-    def _open(self) -> None:
-        try:
-            self._db = connect(self._path)
-        except NoRoom:  # what is in the file is whole, and has to be told all the same
-            self._db, self._is_alone = connect(self._path, alone=True), True
-        with self._explained():
-            kept = self._db.execute("SELECT serial, bytes FROM commits ORDER BY serial")
-            self._kept = deque(kept.fetchall())
-
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        if self._is_absent():
-            create(self._path)
         with self._reading() as db:
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -253,14 +254,22 @@ class ReplicaFile:
                 raise
             db.execute("COMMIT")
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _open(self) -> sqlite3.Connection:
         try:
-            yield
+            db = connect(self._path)
+        except NoRoom:  # what is in the file is whole, and has to be told all the same
+            db, self._is_alone = connect(self._path, alone=True), True
+        self._db = db
+        try:
+            self._kept = kept_commits(db)
         except sqlite3.Error as error:
-            # After a failed write nothing that SQLite holds in memory is to be trusted.
-            self.close()
-            raise explain(error, self._path) from error
+            raise self._broken(error) from error
+        return db
+
+    def _broken(self, error: sqlite3.Error) -> NodeFailure:
+        # After a failed write nothing that SQLite holds in memory is to be trusted.
+        self.close()
+        return explain(error, self._path)
 
     def _check_known(
         self, db: sqlite3.Connection, stamp: Stamp, commits: tuple[Commit, ...]
@@ -284,27 +293,6 @@ class ReplicaFile:
             f"it is missing before commit {next_one.serial}.",
             serial=stamp.serial,
         )
-
-    def _write_commits(
-        self, db: sqlite3.Connection, commits: tuple[Commit, ...]
-    ) -> deque[tuple[int, int]]:
-        """Add commits to those kept and drop the oldest; return what is kept then."""
-        kept = self._kept.copy()
-        for commit in commits:
-            changes = to_json(commit.changes).decode()
-            db.execute(
-                "INSERT OR REPLACE INTO commits VALUES (?, ?, ?, ?, ?)",
-                (commit.serial, commit.epoch, commit.digest, changes, len(changes)),
-            )
-            kept.append((commit.serial, len(changes)))
-        total = sum(size for _, size in kept)
-        dropped = 0
-        while len(kept) > KEPT_COMMITS or (total > KEPT_BYTES and len(kept) > 1):
-            dropped, size = kept.popleft()
-            total -= size
-        if dropped:
-            db.execute("DELETE FROM commits WHERE serial <= ?", (dropped,))
-        return kept
 
     def _read(self, changes: str) -> tuple[Change, ...]:
         what = f"a commit in the state file {self._path}"

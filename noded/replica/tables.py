@@ -2,14 +2,17 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 
 import msgspec
 
 from common.errors import InvalidRequest
+from common.messages import to_json
 from common.model.commit import ARCHIVE, Change, Commit
 from common.model.stamp import Stamp
 from common.names import Epoch, JobId, Serial
 from common.noderpc.replica import Row
+from noded.replica.kept import KeptCommits, Size
 from noded.replica.schema import ROWS
 
 SPAN_BLOCK = 4096
@@ -57,6 +60,28 @@ def write_rows(db: sqlite3.Connection, commits: Iterable[Commit]) -> None:
     jobs = [int(key) for kind, key in last if kind == "job" and key.isdecimal()]
     if jobs:
         _remember_job(db, max(jobs))
+
+
+def write_commits(db: sqlite3.Connection, commits: Iterable[Commit]) -> list[Size]:
+    """Keep commits, to be asked for by others that follow; return their sizes."""
+    rows, sizes = [], []
+    for commit in commits:
+        changes = to_json(commit.changes).decode()
+        rows.append((commit.serial, commit.epoch, commit.digest, changes, len(changes)))
+        sizes.append(Size(commit.serial, len(changes)))
+    db.executemany("INSERT OR REPLACE INTO commits VALUES (?, ?, ?, ?, ?)", rows)
+    return sizes
+
+
+def kept_commits(db: sqlite3.Connection) -> KeptCommits:
+    """Return which commits are kept."""
+    rows = db.execute("SELECT serial, bytes FROM commits ORDER BY serial")
+    return KeptCommits(starmap(Size, rows))
+
+
+def drop_commits(db: sqlite3.Connection, last: int) -> None:
+    """Keep no commits up to ``last`` any more."""
+    db.execute("DELETE FROM commits WHERE serial <= ?", (last,))
 
 
 def archived_spans(db: sqlite3.Connection) -> tuple[tuple[JobId, JobId], ...]:
