@@ -36,7 +36,8 @@ class Coordinator:
         )
         shown = machine.shows()
         name = shown.peer.node if shown else NodeName(machine.name)  # it may have been renamed
-        self._me = Node(uuid=NodeId(""), name=name, primary_ip=LOOPBACK, group=GroupId(""))
+        uuid = shown.uuid if shown else NodeId("")
+        self._me = Node(uuid=uuid, name=name, primary_ip=LOOPBACK, group=GroupId(""))
         self._process = Process()
         self._task: asyncio.Task[None] | None = None
         self.ended = asyncio.Event()

@@ -161,6 +161,7 @@ def _identity_files(name: str) -> dict[str, bytes]:
 class Identity(NamedTuple):
     """What a machine shows to others: who it is, and of which cluster."""
 
+    uuid: NodeId
     peer: Peer
     names: frozenset[str]  # for which its certificate is good
     issuer: str  # PEM of the authority that signed it
@@ -175,7 +176,8 @@ def read_identity(directory: Path) -> Identity | None:
     trusted = (directory / AUTHORITY).read_text()
     certificate = (directory / CERTIFICATE).read_bytes()
     peer = check_identity_once(directory, member.node)
-    return Identity(peer, _names(certificate), _issuer(certificate, trusted), trusted)
+    names, issuer = _names(certificate), _issuer(certificate, trusted)
+    return Identity(member.node_uuid, peer, names, issuer, trusted)
 
 
 @cache
