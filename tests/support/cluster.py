@@ -39,13 +39,8 @@ from noded.storage.fake import FakeFiles
 from tests.support.contents import Contents
 from tests.support.coordinators import Coordinator
 from tests.support.disk import Disk
-from tests.support.image import (
-    BEGINNING,
-    NAMES,
-    check_identity_once,
-    write_cluster,
-)
-from tests.support.machine import Machine
+from tests.support.image import BEGINNING, NAMES, check_identity_once, images
+from tests.support.machine import EMPTY, Machine
 from tests.support.network import Network
 from tests.support.snapshot import Snapshot, take_snapshot
 
@@ -60,6 +55,7 @@ class SimulatedCluster:
         self,
         root: Path,
         names: tuple[str, ...],
+        candidates: int,
         strangers: int,
         random: Random,
         bridge: FakeBridge | None = None,
@@ -76,13 +72,14 @@ class SimulatedCluster:
         self.shared = FakeFiles()
         self.pairs = FakePairs(self.network.reaches)
         self.names = names
-        every = NAMES[: len(names) + strangers]
+        every, holds = NAMES[: len(names) + strangers], images(names, candidates)
         contents: list[Contents] = []
         self.machines = {
             name: Machine(
                 name,
                 root / name,
                 disk=self.disk,
+                holds=holds.get(name, EMPTY),
                 world=self.world,
                 wires=self.wires,
                 shared=self.shared,
@@ -311,13 +308,11 @@ async def simulated_cluster(
     root = _new_directory()
     try:
         names = NAMES[:nodes]
-        cluster = SimulatedCluster(root, names, strangers, Random(seed), bridge)
-        paths = {name: cluster.machines[name].paths for name in names}
-        written = write_cluster(names, candidates, paths)
+        cluster = SimulatedCluster(root, names, candidates, strangers, Random(seed), bridge)
         with (
             patch("noded.identity.directory.check_identity", check_identity_once),
             patch("noded.handlers.group_files.id_of", lambda _: None),  # whatever this machine has
-            cluster.disk.watched(written),
+            cluster.disk.watched(),
         ):
             try:
                 for machine in cluster.machines.values():

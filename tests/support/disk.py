@@ -8,9 +8,8 @@ cut as it was before, or as it should be: chance decides, as with a real disk.
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -20,7 +19,7 @@ from tests.support.sqlite_files import SqliteFiles, Watched
 
 Names = dict[str, int]  # in a directory: the number of each file
 Tree = dict[str, "bytes | Tree"]
-NOTHING: Mapping[str, bytes] = {}
+BLOCK = 4096  # of what a log has grown by, each reaches the disk or does not
 _REAL_FSYNC = os.fsync
 
 
@@ -33,19 +32,17 @@ class Disk:
     """All files below one directory, and what of them is durable."""
 
     def __init__(self, root: Path, random: Random) -> None:
-        self._root, self._random = root, random
+        self._random = random
         self._below = f"{root}/"
+        self._device = root.stat().st_dev  # numbers of files mean nothing on another one
         self._names: dict[int, Names] = {}  # as synced, by the number of the directory
         self._contents: dict[int, bytes] = {}  # as synced, by the number of the file
         self._databases: dict[int, _Database] = {}  # what SQLite writes
+        self.have_all_durable(root)
 
     @contextmanager
-    def watched(self, written: Mapping[str, bytes] = NOTHING) -> Iterator[None]:
-        """Note all syncs for the length of a block. What is there by then is durable.
-
-        Of ``written`` it is known what the files hold, by path: they need not be read.
-        """
-        self.have_all_durable(self._root, written)
+    def watched(self) -> Iterator[None]:
+        """Note all syncs for the length of a block."""
         watchers = _sqlite_files().watchers
         watchers.append(self._opened)
         others = os.fsync  # of the disks of another cluster, if there is one
@@ -63,20 +60,18 @@ class Disk:
             for database in self._databases.values():
                 os.close(database.descriptor)
 
-    def have_all_durable(
-        self, directory: Path | str, written: Mapping[str, bytes] = NOTHING
-    ) -> None:
+    def have_all_durable(self, directory: Path) -> None:
         """Count everything below a directory as synced."""
-        # Without pathlib, which takes longer for these few files than reading them.
-        names = self._names[os.stat(directory).st_ino] = {}
-        with os.scandir(directory) as found:
-            for entry in found:
-                number = names[entry.name] = entry.inode()
-                if not entry.is_dir():
-                    known = written.get(entry.path)
-                    self._contents[number] = _read(entry.path) if known is None else known
-                elif not entry.is_symlink():
-                    self.have_all_durable(entry.path, written)
+        self._names[directory.stat().st_ino] = _names(directory)
+        for path in directory.iterdir():
+            if not path.is_dir():
+                self._contents[path.stat().st_ino] = path.read_bytes()
+            elif not path.is_symlink():
+                self.have_all_durable(path)
+
+    def write(self, directory: Path, tree: Tree) -> None:
+        """Make a directory that has exactly this below it, all of it durable."""
+        self._write(f"{directory}", tree)
 
     def after_a_power_cut(self, directory: Path) -> Tree:
         """Return what will be found below a directory if the power fails now."""
@@ -85,8 +80,20 @@ class Disk:
     def become(self, directory: Path, tree: Tree) -> None:
         """Have exactly this below a directory, all of it durable."""
         shutil.rmtree(directory)
-        _write(directory, tree)
-        self.have_all_durable(directory)
+        self.write(directory, tree)
+
+    def _write(self, path: str, tree: Tree) -> int:
+        # By system calls alone, and noted on the way: a cluster begins with more than 100 files.
+        os.mkdir(path, 0o700)
+        number = os.stat(path).st_ino
+        names = self._names[number] = {}
+        for name, item in tree.items():
+            if isinstance(item, bytes):
+                names[name] = inode = _create(f"{path}/{name}", item)
+                self._contents[inode] = item
+            else:
+                names[name] = self._write(f"{path}/{name}", item)
+        return number
 
     def _tree(self, number: int, present: Names, place: Path) -> Tree:
         synced = self._names.get(number, {})
@@ -110,21 +117,20 @@ class Disk:
 
     def _sync(self, descriptor: int) -> None:
         status = os.fstat(descriptor)
-        path = os.readlink(f"/proc/self/fd/{descriptor}")
-        if not f"{path}/".startswith(self._below):
+        if status.st_dev != self._device:
             return
+        # One that is not below our directory does no harm: nobody asks for it.
         if stat.S_ISDIR(status.st_mode):
-            self._names[status.st_ino] = _names(path)
+            self._names[status.st_ino] = _names(descriptor)
         else:
-            self._contents[status.st_ino] = _read(path)
+            self._contents[status.st_ino] = _read(f"/proc/self/fd/{descriptor}")
 
-    def _opened(self, path: Path) -> Watched | None:
-        if not path.is_relative_to(self._root):
+    def _opened(self, path: str) -> Watched | None:
+        if not path.startswith(self._below):
             return None
-        number = path.stat().st_ino
+        number = os.stat(path).st_ino
         if number not in self._databases:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            self._databases[number] = _Database(descriptor, partial(self._sync_name, f"{path}"))
+            self._databases[number] = _Database(path, partial(self._sync_name, path))
         self._databases[number].opened()
         return self._databases[number]
 
@@ -138,41 +144,65 @@ class Disk:
             self._names.setdefault(os.stat(directory).st_ino, {})[name] = number
 
 
-@dataclass
 class _Database:
     """A file of SQLite's, with what undoes the writes that are not synced."""
 
-    descriptor: int  # our own: the file may lose its name
-    sync_name: Callable[[], None]
-    before: list[tuple[int, bytes, int]] = field(default_factory=list)  # offset, bytes, file size
-    _size: int = 0
+    def __init__(self, path: str, sync_name: Callable[[], None]) -> None:
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # our own: it may be renamed
+        self._is_log = path.endswith("-wal")
+        self._sync_name = sync_name
+        self._name_is_synced = False
+        self._before: list[tuple[int, bytes, int]] = []  # offset, bytes, file size
+        self._size = self._size_now()  # but for what a log has grown by since it was synced
 
     def opened(self) -> None:
-        # From now on it is known without asking at every write.
-        self._size = os.fstat(self.descriptor).st_size
+        self._name_is_synced = False  # it may be a new one
 
-    def writes(self, offset: int, size: int) -> None:
+    def writes(self, offset: int, size: int) -> bool:
         whole = self._size
+        if self._is_log and offset >= whole:
+            return False  # what follows is behind it: a log begins anew only when all is synced
         old = os.pread(self.descriptor, size, offset) if offset < whole else b""
-        self.before.append((offset, old, whole))
+        self._before.append((offset, old, whole))
         self._size = max(whole, offset + size)
+        return True
 
     def truncates(self, size: int) -> None:
-        whole, self._size = self._size, size
-        self.before.append((size, os.pread(self.descriptor, whole, size), whole))
+        if size < self._size:
+            whole, self._size = self._size, size
+            self._before.append((size, os.pread(self.descriptor, whole - size, size), whole))
 
     def syncs(self) -> None:
-        self.before.clear()
-        self.sync_name()
+        self._before.clear()
+        if self._is_log:
+            self._size = self._size_now()
+        if not self._name_is_synced:
+            self._sync_name()
+            self._name_is_synced = True
+
+    def _size_now(self) -> int:
+        return os.fstat(self.descriptor).st_size
 
     def after_a_power_cut(self, random: Random) -> bytes:
         """Return what is found: of the writes that were not synced the first few, or none."""
-        found = bytearray(os.pread(self.descriptor, os.fstat(self.descriptor).st_size, 0))
-        reached_the_disk = random.randint(0, len(self.before))
-        for offset, old, size in reversed(self.before[reached_the_disk:]):
+        found = bytearray(os.pread(self.descriptor, self._size_now(), 0))
+        grown = ((end, b"", end) for end in range(self._size, len(found), BLOCK))
+        before = [*self._before, *grown]
+        reached_the_disk = random.randint(0, len(before))
+        for offset, old, size in reversed(before[reached_the_disk:]):
             found[offset : offset + len(old)] = old
             del found[size:]
         return bytes(found)
+
+
+def _create(path: str, content: bytes) -> int:
+    """Write a new file; return its number."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, content)
+        return os.fstat(descriptor).st_ino
+    finally:
+        os.close(descriptor)
 
 
 def _read(path: str) -> bytes:
@@ -183,15 +213,6 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _names(directory: Path | str) -> Names:
+def _names(directory: Path | int) -> Names:
     with os.scandir(directory) as found:
         return {entry.name: entry.inode() for entry in found}
-
-
-def _write(directory: Path, tree: Tree) -> None:
-    directory.mkdir(mode=0o700)
-    for name, item in tree.items():
-        if isinstance(item, bytes):
-            (directory / name).write_bytes(item)
-        else:
-            _write(directory / name, item)

@@ -1,9 +1,8 @@
 """A cluster as it is on its nodes' disks, made without running anything."""
 
-import os
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -35,6 +34,7 @@ from noded.calls.grants import Grant
 from noded.durable_file import read_if_there
 from noded.identity.directory import MEMBER, Member
 from noded.replica.store import ReplicaFile
+from tests.support.disk import Tree
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota")
 GROUP = "gantry"  # the volume group of each machine
@@ -85,27 +85,9 @@ def first_state(names: Sequence[str], candidates: int) -> State:
     return state_of((cluster, group, *nodes, *secrets), Stamp())
 
 
-def write_cluster(
-    names: Sequence[str], candidates: int, paths_of: dict[str, Paths]
-) -> dict[str, bytes]:
-    """Write all that the nodes of a new cluster keep, as in epoch 1; return it by path."""
-    written: dict[str, bytes] = {}
-    for name, files in _files(tuple(names), candidates).items():
-        state = paths_of[name].state
-        for directory in {file.rpartition("/")[0] for file in files} - {""}:
-            (state / directory).mkdir()
-        for file, content in files.items():
-            path = f"{state}/{file}"
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            os.write(descriptor, content)
-            os.close(descriptor)
-            written[path] = content
-    return written
-
-
 @cache
-def _files(names: tuple[str, ...], candidates: int) -> dict[str, dict[str, bytes]]:
-    """Return what is below each node's state directory, by path; making it is slow."""
+def images(names: tuple[str, ...], candidates: int) -> dict[str, Tree]:
+    """Return what each node of a new cluster has on its disk, as in epoch 1; making it is slow."""
     state = first_state(names, candidates)
     commit = next_commit(Stamp(), Epoch(1), tuple(settle(Put(i))[1] for i in state.items()))
     paths = Paths("/")
@@ -115,16 +97,25 @@ def _files(names: tuple[str, ...], candidates: int) -> dict[str, dict[str, bytes
     } | {paths.ssconf / name: text.encode() for name, text in ssconf_files(state.config).items()}
     replica = {paths.replica: _replica(commit)}
     return {
-        node.name: {
-            str(path.relative_to(paths.state)): content
-            for path, content in (
-                common
-                | {paths.identity / name: text for name, text in _identity_files(node.name).items()}
-                | (replica if node.master_candidate else {})
-            ).items()
-        }
+        node.name: _tree(
+            common
+            | {paths.identity / name: text for name, text in _identity_files(node.name).items()}
+            | (replica if node.master_candidate else {})
+        )
         for node in state.config.sorted_nodes()
     }
+
+
+def _tree(files: Mapping[Path, bytes]) -> Tree:
+    tree: Tree = {}
+    for path, content in files.items():
+        place = tree
+        for name in path.parts[1:-1]:
+            below = place.setdefault(name, {})
+            assert isinstance(below, dict)
+            place = below
+        place[path.name] = content
+    return tree
 
 
 def _replica(commit: Commit) -> bytes:

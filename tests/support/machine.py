@@ -55,17 +55,20 @@ from noded.storage.lvm.physical_fake import FakePhysicalVolumes
 from noded.storage.plain import PlainStorage
 from noded.storage.storages import Storages
 from tests.support.contents import Contents
-from tests.support.disk import Disk
+from tests.support.disk import Disk, Tree
 from tests.support.image import GROUP, Identity, ip_of, read_identity
 from tests.support.life import Life
 from tests.support.process import Process
 
 REBOOT_S = 30.0
+EMPTY: Tree = {"var": {"lib": {"gantry": {}}}}  # the disk of a machine of no cluster
 KEPT_ELSEWHERE = tuple(kind for kind in get_args(Backing) if issubclass(kind, Elsewhere))
 
 
 class Machine:
     """One node's hardware, with the noded that runs on it, if one does.
+
+    Its disk holds ``holds`` at first.
 
     Durable are what was synced of the files below ``root``, the local disks, and ``shared``, which
     is every machine's. Guests and taps go on when noded is killed, and end with the power.
@@ -77,6 +80,7 @@ class Machine:
         root: Path,
         *,
         disk: Disk,
+        holds: Tree,
         world: FakeWorld,
         wires: FakeWires,
         shared: FakeFiles,
@@ -86,8 +90,8 @@ class Machine:
     ) -> None:
         self.name, self.ip = name, ip_of(name)
         self.paths = Paths(str(root))
-        self.paths.state.mkdir(parents=True)
         self._disk = disk
+        disk.write(root, holds)
         self.guests = FakeHypervisor(world, self.ip)
         self.files, self.shared = FakeFiles(), shared
         self.storage = FakeStorage(
@@ -224,7 +228,7 @@ class Machine:
     async def wipe(self) -> None:
         """Lose everything that its disks held; it boots as a machine of no cluster."""
         await self.lose_power()
-        self._disk.become(self.paths.root, {"var": {"lib": {"gantry": {}}}})
+        self._disk.become(self.paths.root, EMPTY)
         for group in self.volumes.groups.values():
             group.volumes.clear()
         for fake in self.fakes:

@@ -8,7 +8,6 @@ is told and not made: the simulation's files are in memory.
 import ctypes
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
-from pathlib import Path
 from typing import Any, Protocol
 
 _OPEN = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, c_void_p)
@@ -21,8 +20,12 @@ _CLOSE = CFUNCTYPE(c_int, c_void_p)
 class Watched(Protocol):
     """A file that SQLite has open."""
 
-    def writes(self, offset: int, size: int) -> None:
-        """Note that these bytes are about to be written."""
+    def writes(self, offset: int, size: int) -> bool:
+        """Note that these bytes are about to be written.
+
+        Returns:
+            Whether to be told of the writes that follow, up to the next sync.
+        """
 
     def truncates(self, size: int) -> None:
         """Note that the file is about to lose what is beyond ``size``."""
@@ -31,7 +34,7 @@ class Watched(Protocol):
         """Note that what was written is asked to be on disk."""
 
 
-Opened = Callable[[Path], Watched | None]  # says who watches a file that was just opened
+Opened = Callable[[str], Watched | None]  # says who watches a file that was just opened
 
 
 class _Methods(Structure):
@@ -62,52 +65,65 @@ class SqliteFiles:
         vfs = library.sqlite3_vfs_find(None).contents
         self.watchers: list[Opened] = []
         self._files: dict[int, Watched] = {}  # by the address of SQLite's record
-        self._tables: dict[int, tuple[_Methods, _Methods]] = {}  # theirs, by its address; ours
+        self._tables: dict[int, _Tables] = {}  # ours, by the address of theirs
         self._open: Any = _OPEN(ctypes.cast(vfs.open, c_void_p).value or 0)
+        self._alone = ctypes.addressof(library.sqlite3_vfs_find(b"unix-excl").contents)
         self._ours = _OPEN(self._opens)  # C holds no references
         vfs.open = self._ours
 
     def _opens(self, vfs: int, name: int | None, file: int, flags: int, told: int | None) -> int:
-        # SQLite keeps the very pointer to the name, so it has to be handed on as it came.
-        result: int = self._open(vfs, name, file, flags, told)
+        # SQLite keeps the very pointer to the name, so it has to be handed on as it came. What is
+        # watched no other process opens, so neither locks nor a file for shared memory are needed.
+        result: int = self._open(self._alone if self.watchers else vfs, name, file, flags, told)
         if result == 0 and name is not None and self.watchers:
-            path = Path(ctypes.string_at(name).decode())
+            path = ctypes.string_at(name).decode()
             for opened in self.watchers:
                 if (watched := opened(path)) is not None:
                     self._files[file] = watched
-                    methods = c_void_p.from_address(file)
-                    methods.value = self._instead_of(methods.value or 0)
+                    theirs = c_void_p.from_address(file).value or 0
+                    if theirs not in self._tables:
+                        self._tables[theirs] = _Tables(theirs, self._files)
+                    self._tables[theirs].watch(file)
         return result
 
-    def _instead_of(self, theirs: int) -> int:
-        """Return the address of a table like ``theirs``, with our functions in it."""
-        if theirs not in self._tables:
-            table = _Methods.from_address(theirs)
-            self._tables[theirs] = table, _changed(table, self._files)
-        return ctypes.addressof(self._tables[theirs][1])
+
+class _Tables:
+    """Two tables like one of SQLite's, with our functions: one that tells of writes, one not."""
+
+    def __init__(self, theirs: int, files: dict[int, Watched]) -> None:
+        before = _Methods.from_address(theirs)
+        # Looked up once: each look into the table makes a function object anew.
+        their_write, their_truncate, their_close = before.write, before.truncate, before.close
+
+        def write(file: int, data: int, size: int, offset: int) -> int:
+            if not files[file].writes(offset, size):
+                _use(file, self._quiet)
+            return int(their_write(file, data, size, offset))
+
+        def truncate(file: int, size: int) -> int:
+            files[file].truncates(size)
+            return int(their_truncate(file, size))
+
+        def sync(file: int, _flags: int) -> int:
+            files[file].syncs()
+            self.watch(file)
+            return 0
+
+        def close(file: int) -> int:
+            del files[file]
+            return int(their_close(file))
+
+        # Each assignment keeps its function alive: C holds no references.
+        self._quiet = _Methods.from_buffer_copy(before)
+        self._quiet.truncate = _TRUNCATE(truncate)
+        self._quiet.sync, self._quiet.close = _SYNC(sync), _CLOSE(close)
+        self._telling = _Methods.from_buffer_copy(self._quiet)
+        self._telling.write = _WRITE(write)
+
+    def watch(self, file: int) -> None:
+        """Tell of what is written to a file from now on."""
+        _use(file, self._telling)
 
 
-def _changed(before: _Methods, files: dict[int, Watched]) -> _Methods:
-    # Looked up once: each look into the table makes a function object anew.
-    their_write, their_truncate, their_close = before.write, before.truncate, before.close
-
-    def write(file: int, data: int, size: int, offset: int) -> int:
-        files[file].writes(offset, size)
-        return int(their_write(file, data, size, offset))
-
-    def truncate(file: int, size: int) -> int:
-        files[file].truncates(size)
-        return int(their_truncate(file, size))
-
-    def sync(file: int, _flags: int) -> int:
-        files[file].syncs()
-        return 0
-
-    def close(file: int) -> int:
-        del files[file]
-        return int(their_close(file))
-
-    after = _Methods.from_buffer_copy(before)
-    after.write, after.truncate = _WRITE(write), _TRUNCATE(truncate)
-    after.sync, after.close = _SYNC(sync), _CLOSE(close)
-    return after
+def _use(file: int, table: _Methods) -> None:
+    c_void_p.from_address(file).value = ctypes.addressof(table)
