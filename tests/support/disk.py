@@ -196,8 +196,8 @@ class _Database:
 
 
 def _create(path: str, content: bytes) -> int:
-    """Write a new file; return its number."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    """Write a new file, which the group of its daemon may read; return its number."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)
     try:
         os.write(descriptor, content)
         return os.fstat(descriptor).st_ino

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
+from common.confd_snapshot import KEY_FILE
 from common.messages import from_json, to_json
 from common.model.cluster import Cluster
 from common.model.commit import Commit, next_commit
@@ -94,13 +95,18 @@ def images(names: tuple[str, ...], candidates: int) -> dict[str, Tree]:
     common = {
         paths.grants: to_json(Grant(epoch=Epoch(1), master=state.config.master().name)),
         paths.roster: to_json(roster_of(state.stamped(commit.stamp))),
+        paths.revoked_keys: b"",
     } | {paths.ssconf / name: text.encode() for name, text in ssconf_files(state.config).items()}
-    replica = {paths.replica: _replica(commit)}
+    of_candidates = {
+        paths.replica: _replica(commit),
+        paths.confd / KEY_FILE: state.secrets[CONFD_KEY].value.encode(),
+        paths.cluster_rapi_users: b"",
+    }
     return {
         node.name: _tree(
             common
             | {paths.identity / name: text for name, text in _identity_files(node.name).items()}
-            | (replica if node.master_candidate else {})
+            | (of_candidates if node.master_candidate else {})
         )
         for node in state.config.sorted_nodes()
     }
