@@ -167,14 +167,14 @@ class Identity(NamedTuple):
 
 def read_identity(directory: Path) -> Identity | None:
     """Read what others see of a node's certificate; None for a node of no cluster."""
-    if not directory.exists():
+    names = (MEMBER, AUTHORITY, CERTIFICATE)
+    text, authority, certificate = (read_if_there(f"{directory}/{name}") for name in names)
+    if text is None or authority is None or certificate is None:
         return None
-    member = from_json((directory / MEMBER).read_bytes(), Member, what=MEMBER)
-    trusted = (directory / AUTHORITY).read_text()
-    certificate = (directory / CERTIFICATE).read_bytes()
+    member, trusted = from_json(text, Member, what=MEMBER), authority.decode()
     peer = check_identity_once(directory, member.node)
-    names, issuer = _names(certificate), _issuer(certificate, trusted)
-    return Identity(member.node_uuid, peer, names, issuer, trusted)
+    issuer = _issuer(certificate, trusted)
+    return Identity(member.node_uuid, peer, _names(certificate), issuer, trusted)
 
 
 @cache
