@@ -1,6 +1,7 @@
 """A machine of a simulated cluster: what it has keeps when its daemons are killed."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -238,6 +239,7 @@ class Machine:
 
     async def close(self) -> None:
         await self._power.close()
+        shutil.rmtree(self.paths.root)  # SQLite brings nothing in order that has lost its name
         await self.kill_noded()
 
     def powercycle(self) -> None:
