@@ -161,6 +161,11 @@ def test_every_commit_is_there(tmp_path: Path) -> None:
     assert _found(tmp_path, _commit, _newest) == {COMMITS[4].serial}
 
 
+def _count(place: Path) -> object:
+    db = sqlite3.connect(place / "file.sqlite")
+    return db.execute("SELECT count(*) FROM numbers").fetchone()[0]
+
+
 @pytest.mark.parametrize("synchronous", ["OFF", "NORMAL"])
 def test_commits_that_sqlite_does_not_sync_may_be_lost(tmp_path: Path, synchronous: str) -> None:
     still_open = []  # closing it would sync
@@ -176,11 +181,31 @@ def test_commits_that_sqlite_does_not_sync_may_be_lost(tmp_path: Path, synchrono
         for number in range(3):
             db.execute("INSERT INTO numbers VALUES (?)", (number,))
 
-    def count(place: Path) -> object:
-        db = sqlite3.connect(place / "file.sqlite")
-        return db.execute("SELECT count(*) FROM numbers").fetchone()[0]
+    assert {0, 3} <= _found(tmp_path, work, _count)
 
-    assert {0, 3} <= _found(tmp_path, work, count)
+
+@pytest.mark.parametrize("begins_anew", [False, True])
+def test_a_log_keeps_what_was_synced_and_may_be_torn_behind_it(
+    tmp_path: Path, begins_anew: bool
+) -> None:
+    still_open = []  # closing it would sync
+
+    def work(place: Path) -> None:
+        db = sqlite3.connect(place / "file.sqlite", isolation_level=None)
+        still_open.append(db)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("CREATE TABLE numbers (number INTEGER)")
+        sync_directory(place)
+        for number in range(2):
+            db.execute("INSERT INTO numbers VALUES (?)", (number,))
+        if begins_anew:
+            db.execute("PRAGMA wal_checkpoint")  # the next commit is written over the first
+        db.execute("PRAGMA synchronous=OFF")
+        for number in range(4):
+            db.execute("INSERT INTO numbers VALUES (?)", (number,))
+
+    found = _found(tmp_path, work, _count)
+    assert {2, 6} < found <= {2, 3, 4, 5, 6}
 
 
 def test_a_file_that_was_deleted_durably_stays_away(tmp_path: Path) -> None:
