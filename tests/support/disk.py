@@ -29,7 +29,7 @@ def _sqlite_files() -> SqliteFiles:
 
 
 class Disk:
-    """All files below one directory, and what of them is durable."""
+    """All files below one directory, and what of them is durable: at first, what is there."""
 
     def __init__(self, root: Path, random: Random) -> None:
         self._random = random
@@ -156,7 +156,7 @@ class _Database:
         self._size = self._size_now()  # but for what a log has grown by since it was synced
 
     def opened(self) -> None:
-        self._name_is_synced = False  # it may be a new one
+        self._name_is_synced = False  # SQLite does that with the first sync after it has opened it
 
     def writes(self, offset: int, size: int) -> bool:
         whole = self._size
