@@ -3,8 +3,13 @@
 What was imported is not searched for garbage, no example is timed, and no story is left untold.
 """
 
+import faulthandler
 import gc
+import math
+import os
 from collections import Counter
+from collections.abc import Generator
+from time import monotonic
 
 import pytest
 from hypothesis import settings
@@ -19,6 +24,8 @@ settings.register_profile("gantry", deadline=None)
 settings.load_profile("gantry")
 
 YOUNG_OBJECTS = 10_000  # instead of 700: simulations make many that die at once
+HANGS_S = 120.0  # a test that takes longer shows where it is
+LATE_S = 5.0  # how much later it may do so
 
 gc.disable()  # while modules are imported and tests collected, next to nothing is garbage
 
@@ -27,6 +34,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Refuse a test that cannot fail, as it never has its story told."""
     if isinstance(item, pytest.Function) and (names := untold(item.function.__code__)):
         raise pytest.UsageError(f"{item.nodeid} never uses {', '.join(names)}, which it defines.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(_Hanging())
 
 
 def pytest_collection_finish() -> None:
@@ -55,3 +66,35 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))
+
+
+class _Hanging:
+    """Shows where a test hangs.
+
+    As pytest would, were it told a ``faulthandler_timeout``; but its timers are a thread for each
+    test, and starting and ending one takes as long as many a test does.
+    """
+
+    def __init__(self) -> None:
+        self._stderr = os.dup(2)  # before tests' output is captured
+        self._set_at = -math.inf
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(
+        self, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        if monotonic() > self._set_at + LATE_S:
+            faulthandler.dump_traceback_later(HANGS_S + LATE_S, file=self._stderr)
+            self._set_at = monotonic()
+        try:
+            return (yield)
+        finally:
+            if nextitem is None:  # what comes now is no test
+                self._stop()
+
+    def pytest_exception_interact(self) -> None:
+        self._stop()  # somebody may look at it for long
+
+    def _stop(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        self._set_at = -math.inf
