@@ -42,7 +42,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     """Have the collector look only at what tests make, not at all modules again and again."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS)
     gc.enable()
