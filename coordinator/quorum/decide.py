@@ -155,7 +155,7 @@ def _judge(
     certain = tuple(_shortfalls(poll, in_favour, poll.pending, asked))
     if certain and (question.word is Word.NONE or me not in in_favour | poll.pending):
         return Refused(certain[0])
-    missing = tuple(_shortfalls(poll, in_favour, frozenset(), asked))
+    missing = tuple(_shortfalls(poll, in_favour, frozenset(), asked)) if poll.pending else certain
     if awaited := poll.pending & question.candidates:
         return _wait(awaited, missing)
     verdict = choose_state(poll, epoch, certain)

@@ -67,6 +67,6 @@ class Poll:
         none yet, so that they granted it an epoch has to do for them.
         """
         if candidates:
-            answers = {n: b for n, b in self.ballots.items() if n in self.question.candidates}
-            return {node for node, ballot in answers.items() if ballot.master == me}
+            pool = self.question.candidates
+            return {node for node, b in self.ballots.items() if b.master == me and node in pool}
         return {node for node, b in self.ballots.items() if me in (b.master, b.holder)}
