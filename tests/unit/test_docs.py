@@ -4,6 +4,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,10 @@ _EXAMPLES = {  # the how-tos write these
     "coordinator/operations/instance/recreate_disks.py",
     "coordinator/queries/network_fields.py",
 }
+
+
+parsed_by = cache(parser_of)
+manual = cache(pages)
 
 
 def named(path: Path) -> str:
@@ -102,13 +107,13 @@ def check_command(words: list[str]) -> None:
         return check_command([f"gnt-{name}", *rest])
     assert name in commands(program), shlex.join(words)
     try:
-        parser_of(program, name).parse_args(rest)
+        parsed_by(program, name).parse_args(rest)
     except InvalidRequest as error:
         pytest.fail(f"{shlex.join(words)}: {error}")
 
 
 def test_every_program_has_a_page() -> None:
-    made = pages()
+    made = manual()
     ours = {f"{program}.8" for program in (*PROGRAMS, *daemons())}
     assert ours | {f"{tool}.1" for tool in TOOLS} == made.keys()
     assert {page.rpartition(".")[0] for page in made} == SCRIPTS.keys()
@@ -121,13 +126,13 @@ def test_every_program_has_a_page() -> None:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_option_is_explained(program: str) -> None:
     for name in commands(program):
-        for action in shown_actions(parser_of(program, name)):
+        for action in shown_actions(parsed_by(program, name)):
             assert action.help, f"{program} {name}: {action.option_strings or action.metavar}"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_every_option_of_a_tool_is_explained(tool: str) -> None:
-    page = pages()[f"{tool}.1"].replace("\\-", "-")
+    page = manual()[f"{tool}.1"].replace("\\-", "-")
     for option in options_of(tool):
         assert f"\\fB--{option.name}\\fR" in page
         assert option.help, option.name
@@ -142,7 +147,7 @@ def test_examples_can_be_given(program: str) -> None:
 @pytest.mark.parametrize("command", REFUSED)
 def test_every_command_of_ganetis_that_is_not_there_is_in_the_manual(command: str) -> None:
     program, _, name = command.partition(" ")
-    _, heading, rest = pages()[f"{program}.8"].partition(".SH COMMANDS OF GANETI'S")
+    _, heading, rest = manual()[f"{program}.8"].partition(".SH COMMANDS OF GANETI'S")
     assert heading, "it says nothing of any"
     told = rest.partition(".SH ")[0]
     assert roff.bold(name) in told
