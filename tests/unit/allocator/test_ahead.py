@@ -131,7 +131,7 @@ def test_no_limit_is_broken_that_was_kept(seed: int) -> None:
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 7])
 def test_length_is_kept(most: int) -> None:
     for seed in SEEDS[:4]:
-        found = list(LookAhead(start_of(cluster_of(seed)), most=most).moves())
+        found = list(LookAhead(played(seed).start.fork(), most=most).moves())
         assert len(found) <= most
 
 
@@ -164,8 +164,7 @@ def test_limits_are_kept(limits: Limits) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_search_stops_at_the_score_that_is_enough(seed: int) -> None:
-    start = start_of(cluster_of(seed))
-    moves = list(start.fork().moves())
+    start, moves = played(seed).start, played(seed).single
     if len(moves) < 2:
         return
     enough = moves[len(moves) // 2].score
