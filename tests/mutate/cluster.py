@@ -133,7 +133,7 @@ CLUSTER = (
         "noded/identity/directory.py",
         "            if fit_together(self.place / CERTIFICATE, self.place / NEXT_KEY):\n"
         "                self._use_next_key()\n", "",
-        ("tests/unit/noded/test_identity_store.py",),
+        ("tests/unit/noded/test_identity_crashes.py",),
     ),
     Fault(
         "links read", "nothing is read where others could have changed the way",

@@ -124,7 +124,7 @@ OF_NODES = (
         "noded/identity/directory.py",
         "        check_identity(self.place, member.node)\n        write_durably",
         "        write_durably",
-        ("tests/unit/noded/test_identity_store.py",),
+        ("tests/unit/noded/test_identity_crashes.py",),
     ),
     Fault(
         "address taken on trust", "a node has an address before it is recorded",

@@ -1,4 +1,4 @@
-"""What tests of a whole node begin with."""
+"""What tests of a whole node, and of its identity, begin with."""
 
 import time
 from pathlib import Path
@@ -10,7 +10,7 @@ from common.tls.keys import KeyPair
 from tests.unit.noded.whole_node import ONE, Rig
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def authority() -> KeyPair:
     return make_authority(ONE, now=time.time())
 
