@@ -98,6 +98,8 @@ def test_counting_tells_what_moving_one_by_one_shows(
         taste = replace(taste, exclusive=rng.random() < 0.5, uniform=rng.random() < 0.5)
         model = ClusterModel(parse_cluster(random_text(rng, taste)))
         for node in range(model.size):
-            tried = fit(model, node, lambda *_, **__: None)
-            assert fit(model, node, noted) is tried, f"seed {seed}, node {node}"
+            untold = answers[None]
+            fits = fit(model, node, noted)
+            if answers[None] == untold:  # else they were moved one by one
+                assert fits is fit(model, node, lambda *_, **__: None), f"seed {seed}, node {node}"
     assert min(answers[told] for told in (True, False, None)) > 10, answers
