@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 DAY_S = 86_400.0
 STEPS_WITHOUT_PROGRESS = 1_000_000
+TURNS_AT_ONCE = 10
 CLEAN_UP_S = 3_600.0
 FEW_TASKS = 1_000
 
@@ -162,15 +163,14 @@ class Waits(selectors.DefaultSelector):
         self._watched = 0  # descriptors
 
     def register(self, *args: Any) -> selectors.SelectorKey:
-        self._watched += 1
+        self._watch(self._watched + 1)
         return super().register(*args)
 
     def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        self._watched -= 1
+        self._watch(self._watched - 1)
         return super().unregister(fileobj)
 
     def select(self, timeout: float | None = None) -> Found:
-        # One descriptor is the loop's own; a simulation without sockets never asks the kernel.
         ready = super().select(0) if self._watched > 1 else []
         if ready or timeout == 0:
             self._steps += 1
@@ -182,6 +182,11 @@ class Waits(selectors.DefaultSelector):
         else:
             self._pass(timeout)
         return ready
+
+    def _watch(self, descriptors: int) -> None:
+        # One is the loop's own; a simulation without sockets never asks the kernel.
+        self._watched = descriptors
+        self._loop.turns_at_once = 1 if descriptors > 1 else TURNS_AT_ONCE
 
     def _pass(self, seconds: float) -> None:
         self._steps = 0

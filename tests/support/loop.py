@@ -27,6 +27,7 @@ class QuickLoop(asyncio.SelectorEventLoop):
     _selector: selectors.BaseSelector
     _clock_resolution: float
     _process_events: Callable[[Found], None]
+    turns_at_once = 1  # until timers and descriptors are looked at; timers that are due end it
 
     def call_soon(
         self,
@@ -58,7 +59,7 @@ class QuickLoop(asyncio.SelectorEventLoop):
         return timer
 
     def _run_once(self) -> None:
-        """Take a turn."""
+        """Take a turn, or some that follow each other at one moment."""
         timers = self._scheduled
         while timers and timers[0][1]._cancelled:
             heappop(timers)
@@ -71,17 +72,21 @@ class QuickLoop(asyncio.SelectorEventLoop):
         end = self.time() + self._clock_resolution
         while timers and timers[0][0] < end:
             self._ready.append(heappop(timers)[1])
-        for _ in range(len(self._ready)):  # what these steps make due is for the next turn
-            step: Any = self._ready.popleft()  # asyncio does not declare what it has
-            if step._cancelled:
-                continue
-            try:
-                step._context.run(step._callback, *step._args)
-            except (SystemExit, KeyboardInterrupt):
-                raise
-            except BaseException as error:  # noqa: BLE001  # as in asyncio: told, and gone on
-                what = f"Exception in callback {step._callback!r}"
-                self.call_exception_handler({"message": what, "exception": error, "handle": step})
+        for _ in range(self.turns_at_once):
+            for _ in range(len(self._ready)):  # what these steps make due is for the next turn
+                step: Any = self._ready.popleft()  # asyncio does not declare what it has
+                if step._cancelled:
+                    continue
+                try:
+                    step._context.run(step._callback, *step._args)
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:  # noqa: BLE001  # as in asyncio: told, and gone on
+                    what = f"Exception in callback {step._callback!r}"
+                    told = {"message": what, "exception": error, "handle": step}
+                    self.call_exception_handler(told)
+            if not self._ready or self._stopping or (timers and timers[0][0] < end):
+                return
 
 
 class _Step(asyncio.Handle):
@@ -114,6 +119,8 @@ class _Timer(asyncio.TimerHandle):
 
     def cancel(self) -> None:
         self._cancelled, self._callback, self._args = True, _nothing, ()
+
+    __eq__, __hash__ = object.__eq__, object.__hash__  # asked for two timers of one moment
 
     def __lt__(self, other: "_Timer") -> bool:  # type: ignore[override]  # there are no others
         return self._when < other._when
