@@ -47,7 +47,7 @@ def simulate(scenario: Coroutine[Any, Any, T], *, limit_s: float = DAY_S) -> T:
         Unnoticed: the scenario came to its end, but something failed in the background.
     """
     loop = VirtualLoop(limit_s)
-    with _off_the_list():
+    with _off_the_list(), _found_at_once(loop):
         try:
             result = loop.run_until_complete(scenario)
         finally:
@@ -65,6 +65,16 @@ def _off_the_list() -> Iterator[None]:
         yield
         return
     with patch.object(listed, "add", lambda _task: None):
+        yield
+
+
+@contextmanager
+def _found_at_once(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Have all find their loop without a question: Python 3.11 asks which process this is."""
+    with (
+        patch.object(asyncio, "get_running_loop", lambda: loop),
+        patch.object(asyncio.events, "get_running_loop", lambda: loop),
+    ):
         yield
 
 
