@@ -12,6 +12,7 @@ from common.model.commit import Commit
 from common.model.stamp import Stamp
 from common.names import JobId, Serial
 from common.noderpc.replica import ArchivePage, Page, Replica, Row
+from common.tasks import unharmed
 from noded.replica.store import ReplicaFile
 
 T = TypeVar("T")
@@ -80,7 +81,7 @@ class ReplicaHandlers(Replica):
     async def _run(self, work: Callable[[], T]) -> T:
         doing = asyncio.get_running_loop().run_in_executor(self._thread, work)
         try:
-            return await asyncio.shield(doing)
+            return await unharmed(doing)
         except asyncio.CancelledError:
             # A write cannot be taken back. The epoch fence has to see this call end after it, or
             # a commit of the old master could land under the new one.

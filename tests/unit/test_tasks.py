@@ -1,11 +1,11 @@
-"""What is said of tasks that fail while nobody waits for them."""
+"""What is said of tasks that fail while nobody waits for them, and what waiting does to them."""
 
 import asyncio
 
 import pytest
 
 from common.errors import GntError, NodeFailure
-from common.tasks import Background
+from common.tasks import Background, unharmed
 from tests.support.clock import simulate
 
 
@@ -28,3 +28,37 @@ def test_a_failure_that_was_foreseen_is_a_sentence_in_the_log(
     (record,) = caplog.records
     assert bool(record.exc_info) is has_traceback
     assert isinstance(error, GntError) is (error.args[0] in record.getMessage())
+
+
+def test_what_is_waited_for_goes_on_when_who_waits_is_cancelled() -> None:
+    async def work() -> int:
+        await asyncio.sleep(2)
+        return 7
+
+    async def story() -> None:
+        doing = asyncio.ensure_future(work())
+        hurried, patient = (asyncio.ensure_future(unharmed(doing)) for _ in range(2))
+        await asyncio.sleep(1)
+        hurried.cancel()
+        assert await patient == await unharmed(doing) == 7
+        assert hurried.cancelled()
+
+    simulate(story())
+
+
+def test_who_waits_hears_of_a_failure_and_of_an_end() -> None:
+    async def failing() -> None:
+        await asyncio.sleep(1)
+        raise KeyError("some key")
+
+    async def story() -> None:
+        with pytest.raises(KeyError, match="some key"):
+            await unharmed(asyncio.ensure_future(failing()))
+        ending = asyncio.ensure_future(failing())
+        waiting = asyncio.ensure_future(unharmed(ending))
+        await asyncio.sleep(0.5)
+        ending.cancel()
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
+
+    simulate(story())
