@@ -9,6 +9,7 @@ import inspect
 import typing
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import msgspec
@@ -19,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallSpec:
     """Everything the two sides must agree on about one call."""
 
@@ -37,11 +38,11 @@ class CallSpec:
     summary: str
     one_for_each: str = ""  # the argument of which the answer says something each, in its order
 
-    @property
+    @cached_property
     def name(self) -> str:
         return f"{self.service}.{self.method}"
 
-    @property
+    @cached_property
     def path(self) -> str:
         return f"/{self.service}/{self.method}"
 

@@ -18,6 +18,7 @@ from common.names import CallId, Epoch, JobId, Word
 from common.rpc.clock import GOOD_UNTIL, Reading
 
 EPOCH, CALL, JOB = "Gantry-Epoch", "Gantry-Call", "Gantry-Job"
+_FIELDS = (("epoch", EPOCH), ("call", CALL), ("job", JOB))
 
 
 class Envelope(Order, kw_only=True):
@@ -47,10 +48,7 @@ def read_headers(headers: Any) -> Envelope:
     Raises:
         InvalidRequest: one is missing, no number, or out of bounds.
     """
-    named = {"epoch": EPOCH, "call": CALL, "job": JOB}
-    given: dict[str, Any] = {
-        field: headers[name] for field, name in named.items() if name in headers
-    }
+    given = {field: headers[name] for field, name in _FIELDS if name in headers}
     try:
         if GOOD_UNTIL in headers:
             given["good_until"] = Reading.parse(headers[GOOD_UNTIL])

@@ -32,4 +32,4 @@ class Clocks:
             return None
         reading, heard_s = self._heard[node]
         at_s = reading.at_s + (deadline_s - heard_s) - DRIFT * (now_s - heard_s)
-        return reading._replace(at_s=at_s)
+        return Reading(reading.process, at_s)

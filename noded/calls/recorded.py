@@ -7,12 +7,13 @@ two could run side by side.
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from common.errors import InvalidRequest
 from common.names import CallId, NodeName
 from common.rpc.server import Reply
-from common.tasks import Background
+from common.tasks import Background, unharmed
 from noded.system.patience import check_patience
 
 MOST_ANSWERS = 1000
@@ -62,34 +63,25 @@ class RecordedAnswers:
             Expired: it comes for the first time, and too late; that is not recorded.
             InvalidRequest: the id was used for another question.
         """
+        asked = hash(question)
         known = self._calls.get((caller, call))
         if known is None:
             check_patience()
-            known = self._begin(caller, call, question, run)
-        if known.question != hash(question):
+            task = self._background.start(run(), name=f"{question[0]} for {caller}")
+            known = self._calls[caller, call] = _Call(asked, task)
+            task.add_done_callback(partial(self._ended, known))
+        if known.question != asked:
             raise InvalidRequest(
                 f"The call id {call} was used for another call; each call needs its own.", call=call
             )
         if isinstance(known.outcome, Reply):
             return known.outcome
-        return await asyncio.shield(known.outcome)
-
-    def _begin(
-        self,
-        caller: NodeName,
-        call: CallId,
-        question: tuple[str, bytes],
-        run: Callable[[], Coroutine[Any, Any, Reply]],
-    ) -> _Call:
-        task = self._background.start(run(), name=f"{question[0]} for {caller}")
-        begun = self._calls[caller, call] = _Call(hash(question), task)
-        task.add_done_callback(lambda done: self._ended(begun, done))
-        return begun
+        return await unharmed(known.outcome)
 
     def _ended(self, call: _Call, done: asyncio.Task[Reply]) -> None:
         if not done.cancelled() and done.exception() is None:
-            call.outcome = done.result()
-            self._bytes += call.size
+            call.outcome = reply = done.result()
+            self._bytes += len(reply.body)
         self._forget_oldest()
 
     def _forget_oldest(self) -> None:

@@ -243,7 +243,8 @@ class Node:
         except GntError as error:
             log.info("%s of %s is refused: %s", call.name, _named(caller), error)
             reply = refusal(error)
-        return reply._replace(shown=self.clock.read())  # of now, also with a recorded answer
+        shown = self.clock.read()  # of now, also with a recorded answer
+        return Reply(reply.status, reply.body, shown)
 
     async def _take(
         self, call: CallSpec, envelope: Envelope, caller: Peer | None, body: bytes
