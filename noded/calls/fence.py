@@ -5,10 +5,6 @@ be carried out after a later master was told that this node obeys it.
 """
 
 import asyncio
-import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
 
 from common.errors import Conflict, Deposed, NodeFailure
 from common.names import Epoch, NodeName
@@ -19,10 +15,25 @@ from noded.system.patience import check_patience
 PATIENCE_S = 8.0  # for calls of older epochs; less than the ten seconds a grant may take
 
 
-class _Running(NamedTuple):
-    epoch: Epoch
-    what: str
-    since_s: float  # of the loop's clock
+class _Held:
+    """An order that is carried out, as long as its block lasts."""
+
+    __slots__ = ("_ended", "_running", "epoch", "since_s", "what")
+
+    def __init__(
+        self, epoch: Epoch, what: str, running: "list[_Held]", ended: asyncio.Event
+    ) -> None:
+        self.epoch, self.what = epoch, what
+        self.since_s = asyncio.get_running_loop().time()
+        self._running, self._ended = running, ended
+
+    def __enter__(self) -> None:
+        self._running.append(self)
+
+    def __exit__(self, *_: object) -> None:
+        self._running.remove(self)
+        self._ended.set()  # for those who wait by now
+        self._ended.clear()
 
 
 class EpochFence:
@@ -37,8 +48,7 @@ class EpochFence:
         self._file = file
         self._grant = file.load()
         self._granting = asyncio.Lock()
-        self._running: dict[int, _Running] = {}
-        self._numbers = itertools.count()
+        self._running: list[_Held] = []  # oldest first
         self._one_ended = asyncio.Event()
         self._granted = asyncio.Event()
         self._closing = False
@@ -148,22 +158,14 @@ class EpochFence:
         if self._grant.epoch < epoch:
             self._grant = Grant(epoch=epoch)
 
-    @contextmanager
-    def hold(self, epoch: Epoch, what: str) -> Iterator[None]:
+    def hold(self, epoch: Epoch, what: str) -> _Held:
         """Carry out an order; whoever advances the epoch meanwhile waits for its end.
 
         Raises:
             Deposed: the epoch advanced since the order was admitted.
         """
         self.check(epoch)
-        number = next(self._numbers)
-        self._running[number] = _Running(epoch, what, asyncio.get_running_loop().time())
-        try:
-            yield
-        finally:
-            del self._running[number]
-            self._one_ended.set()  # for those who wait by now
-            self._one_ended.clear()
+        return _Held(epoch, what, self._running, self._one_ended)
 
     async def forget(self) -> None:
         """Return to epoch 0: the node has left its cluster."""
@@ -187,11 +189,11 @@ class EpochFence:
     async def _wait_for_older(self, epoch: Epoch) -> None:
         try:
             async with asyncio.timeout(PATIENCE_S):
-                while any(call.epoch < epoch for call in self._running.values()):
+                while any(call.epoch < epoch for call in self._running):
                     await self._one_ended.wait()
         except TimeoutError as error:
             now_s = asyncio.get_running_loop().time()
-            older = [call for call in self._running.values() if call.epoch < epoch]
+            older = [call for call in self._running if call.epoch < epoch]
             told = ", ".join(f"{call.what} for {now_s - call.since_s:.0f} s" for call in older)
             raise NodeFailure(
                 f"Epoch {epoch} is granted, but orders of an older one still run here: {told}. "

@@ -4,8 +4,7 @@ What checks that goes along with the order, through all that is called for it, b
 tasks that it begins: those have an owner who watches and cancels them.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 
 Check = Callable[[], None]
@@ -18,21 +17,24 @@ def _always() -> None:
 _check: ContextVar[Check] = ContextVar("check", default=_always)
 
 
-@contextmanager
-def bounded_by(check: Check) -> Iterator[None]:
+class bounded_by:  # noqa: N801  # it reads like ``suppress``
     """Have ``check_patience`` call ``check`` in all that is done here."""
-    before = _check.set(check)
-    try:
-        yield
-    finally:
-        _check.reset(before)
+
+    __slots__ = ("_before", "_check")
+
+    def __init__(self, check: Check) -> None:
+        self._check = check
+
+    def __enter__(self) -> None:
+        self._before = _check.set(self._check)
+
+    def __exit__(self, *_: object) -> None:
+        _check.reset(self._before)
 
 
-@contextmanager
-def without_bounds() -> Iterator[None]:
+def without_bounds() -> bounded_by:
     """Do something that outlives the order it was begun by."""
-    with bounded_by(_always):
-        yield
+    return bounded_by(_always)
 
 
 def check_patience() -> None:
