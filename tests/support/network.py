@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from common.errors import GntError, InvalidRequest, Unreachable
 from common.model.node import Node
@@ -22,7 +22,7 @@ from common.rpc.client import Transport
 from common.rpc.declare import CallSpec
 from common.rpc.envelope import Envelope, read_headers
 from common.rpc.server import Reply
-from common.tasks import Background
+from common.tasks import Background, unharmed
 from common.tls.context import Peer
 from coordinator.nodes.sign_of_life import Address, IsAlive
 from noded.daemon.node import Node as Noded
@@ -51,8 +51,7 @@ class Place(Protocol):
         """Return what its certificate says; None while it is in no cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trip:
+class Trip(NamedTuple):
     """One call on its way."""
 
     source: str
@@ -237,9 +236,9 @@ class Line:
         trip = Trip(source.name, target.name, call, envelope, body)
         await self._pass_if_alive()
 
-        async def arrive() -> Reply:
+        def arrive() -> Awaitable[Reply]:
             caller = _shake_hands(source, target, node)
-            return await _carry_out(target, call, envelope, caller, body)
+            return _carry_out(target, call, envelope, caller, body)
 
         try:
             reply = await self._network.send(trip, arrive)
@@ -330,7 +329,7 @@ async def _carry_out(
         noded.call(call.service, call.method, envelope, caller, body), name=f"answer {call.name}"
     )
     try:
-        return await asyncio.shield(doing)
+        return await unharmed(doing)
     except asyncio.CancelledError:
         current = asyncio.current_task()
         if doing.cancelled() and current is not None and not current.cancelling():

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from common.tasks import Background
@@ -24,9 +24,11 @@ class Process(Background):
         self.is_suspended = False
 
     def start(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
-        context = copy_context()
-        context.run(_running.set, self)
-        return context.run(lambda: super(Process, self).start(work, name=name))
+        before = _running.set(self)
+        try:
+            return super().start(work, name=name)
+        finally:
+            _running.reset(before)
 
     def suspend(self) -> None:
         self.is_suspended = True
