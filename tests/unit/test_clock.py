@@ -35,6 +35,26 @@ def test_timers_fire_in_order_of_time() -> None:
     assert seen == [0.1, 0.3, 7.0, 90_000.0]
 
 
+def test_steps_and_timers_come_in_the_order_of_asyncio() -> None:
+    async def scenario() -> list[str]:
+        loop, seen, ended = asyncio.get_running_loop(), list[str](), asyncio.Event()
+
+        def step(number: int) -> None:
+            seen.append(f"step {number}")
+            if number % 4 == 0:
+                loop.call_later(0, seen.append, f"timer of {number}")
+            if number < 3 * clock.TURNS_AT_ONCE:
+                loop.call_soon(step, number + 1)
+            else:
+                ended.set()
+
+        step(0)
+        await ended.wait()
+        return seen
+
+    assert simulate(scenario()) == asyncio.run(scenario())
+
+
 def test_timeout_ends_a_wait() -> None:
     async def scenario() -> None:
         with pytest.raises(TimeoutError):
