@@ -18,7 +18,7 @@ import signal
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, groupby
-from multiprocessing import Pipe
+from multiprocessing import Pipe, Value
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from select import select
@@ -35,7 +35,6 @@ TOGETHER = ("contract",)  # directories that are taken as a whole: those about t
 WHOLE = ("diff", LAB, "test_layers.py")
 LAB_NAME = "GANTRY_LAB"  # names the only lab that stories are to be played in
 NODES = 6  # a lab has half as many, which take more with time
-NUMBER_BYTES = 4
 GRACE_S = 30.0  # for what a test that is broken off puts away
 
 
@@ -100,25 +99,23 @@ def _stop_if_due(session: pytest.Session) -> None:
 class _Turns:
     """Tests that nobody has taken yet, the same for all processes.
 
-    What is shared are the numbers of groups, in a file whose place all processes share: each is
-    read once.
+    What is shared is how many groups were taken, behind a lock.
     """
 
     def __init__(self, tests: Sequence[pytest.Item]) -> None:
         groups = groupby(enumerate(sorted(tests, key=_rank)), lambda test: _shared_by(*test))
         self._groups = [[test for _, test in group] for _, group in groups]
-        self._file = os.memfd_create("turns")
-        numbers = (each.to_bytes(NUMBER_BYTES, "big") for each in range(len(self._groups)))
-        os.write(self._file, b"".join(numbers))
-        os.lseek(self._file, 0, os.SEEK_SET)
+        self._taken = Value("Q", 0)
 
     def __iter__(self) -> Iterator[pytest.Item]:
         """Take one test after the other."""
         return chain.from_iterable(iter(self._take, []))
 
     def _take(self) -> list[pytest.Item]:
-        number = os.read(self._file, NUMBER_BYTES)
-        return self._groups[int.from_bytes(number, "big")] if number else []
+        with self._taken.get_lock():
+            number = self._taken.value
+            self._taken.value += 1
+        return self._groups[number] if number < len(self._groups) else []
 
 
 def _rank(test: pytest.Item) -> int:
@@ -211,6 +208,7 @@ class _Found:
 def _help(session: pytest.Session, turns: Iterable[pytest.Item], told: Connection) -> None:
     """Be one of the other processes; does not return."""
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # shells may have it ignored
         plugins = session.config.pluginmanager
         capture = plugins.getplugin("capturemanager")
         capture.stop_global_capturing()  # its files are the first process's

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from multiprocessing import Pipe
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from tests.support.processes import _Turns, _with_following
 
 ROOT = Path(__file__).parents[2]
 TESTS = 20
+MANY = 20_000
 OF_ONE = 9  # that one process takes
 HOOKS = """
 from tests.support import processes
@@ -163,6 +165,19 @@ def test_who_has_nothing_else_to_do_plays_stories_in_another_lab(tmp_path: Path)
     tests = {"unit/test_a.py": TALKATIVE, "lab/test_c.py": IN_A_LAB, "lab/test_d.py": IN_A_LAB}
     ran = run(write(tmp_path, tests))
     assert ran.stdout.splitlines()[-1].startswith(f"{TESTS + 4} passed in "), ran.stdout
+
+
+def test_no_test_is_taken_by_two_processes_that_ask_at_once() -> None:
+    tests: list[Any] = [SimpleNamespace(path=Path("test_a.py"), name=each) for each in range(MANY)]
+    turns = _Turns(tests)
+    ours, theirs = Pipe(duplex=False)
+    if (child := os.fork()) == 0:
+        theirs.send([each.name for each in turns])
+        os._exit(0)
+    here = [each.name for each in turns]
+    there = ours.recv()
+    os.waitpid(child, 0)
+    assert sorted(here + there) == list(range(MANY))
 
 
 def test_tests_that_share_a_fixture_are_taken_by_one_process() -> None:
