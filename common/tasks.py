@@ -76,6 +76,8 @@ class Background:
                 log.error("The background task “%s” failed.", task.get_name(), exc_info=error)
 
 
-def _tell(ended: asyncio.Future[None], _done: asyncio.Future[Any]) -> None:
-    if not ended.done():  # somebody still waits
+def _tell(ended: asyncio.Future[None], done: asyncio.Future[Any]) -> None:
+    if not ended.done():
         ended.set_result(None)
+    elif not done.cancelled():
+        done.exception()  # nobody waits: it is looked at here, or Python would complain

@@ -62,3 +62,18 @@ def test_who_waits_hears_of_a_failure_and_of_an_end() -> None:
         assert waiting.cancelled()
 
     simulate(story())
+
+
+def test_a_failure_of_what_nobody_waits_for_any_more_is_no_complaint() -> None:
+    async def failing() -> None:
+        await asyncio.sleep(1)
+        raise KeyError("some key")
+
+    async def story() -> None:
+        doing = asyncio.ensure_future(failing())
+        waiting = asyncio.ensure_future(unharmed(doing))
+        await asyncio.sleep(0.5)
+        waiting.cancel()
+        await asyncio.wait([doing])  # else the simulation would say that nobody looked at it
+
+    simulate(story())
