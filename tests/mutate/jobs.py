@@ -77,6 +77,18 @@ OF_JOBS = (
         ("tests/unit/jobs/test_recipe.py",),
     ),
     Fault(
+        "taken back twice", "an edit is taken back once, whoever goes on with that",
+        "coordinator/jobs/recipe.py",
+        'if edited and not journal.has("unedited", step.title):', "if edited:",
+        ("tests/unit/jobs/test_recipe.py",),
+    ),
+    Fault(
+        "cancelled when it may be final", "what may be final by now is finished, though cancelled",
+        "coordinator/jobs/recipe.py",
+        "if not (has_begun and step.point_of_no_return):", "if True:",
+        ("tests/unit/jobs/test_recipe.py",),
+    ),
+    Fault(
         "promises not kept at a take-over", "a place that was promised is not given away",
         "coordinator/jobs/queue.py",
         "                self._executor.reserve(running)\n", "",

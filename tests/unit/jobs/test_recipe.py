@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from common.errors import Bug, Cancelled, Conflict, GntError, NodeFailure, Stuck, Unreachable
 from coordinator.jobs.recipe import run
 from coordinator.operations.step import Action, Edit, Step, act, record
+from coordinator.state.rows import Update
 from coordinator.state.state import State
 from tests.support.clock import simulate
 
@@ -253,6 +254,38 @@ def test_whoever_goes_on_undoing_repeats_at_most_the_last_undo() -> None:
             asyncio.run(run(steps, journal.after_crash()))
         undone = [title for title in world.done if title.startswith("not ")]
         assert undone == sorted(undone, reverse=True), f"dies at write {dies_at}"
+
+
+def test_an_edit_is_taken_back_once_whenever_the_coordinator_dies() -> None:
+    for dies_at in range(1, 8):
+        world, journal = World(), MemoryJournal(dies_at=dies_at)
+        taken_back: list[str] = []
+
+        def unedit(_: State, taken_back: list[str] = taken_back) -> Iterator[Update]:
+            taken_back.append("a")
+            return iter(())
+
+        first = replace(world.act("a"), edit=lambda _: iter(()), unedit=unedit)
+        steps = [first, world.act("b", fails=True)]
+        with suppress(Crash, NodeFailure):
+            asyncio.run(run(steps, journal))
+        with suppress(NodeFailure):
+            asyncio.run(run(steps, journal.after_crash()))
+        assert taken_back == ["a"], f"dies at write {dies_at}"
+
+
+def test_what_may_be_final_by_now_is_finished_though_it_was_cancelled_meanwhile() -> None:
+    world, journal = World(), MemoryJournal(dies_at=1)
+    steps = [replace(world.act("a"), point_of_no_return=True)]
+    with pytest.raises(Crash):
+        asyncio.run(run(steps, journal))
+    assert journal.durable == [("started", "a")]
+    resumed = journal.after_crash()
+    resumed.cancelled = True
+    with suppress(Cancelled):
+        asyncio.run(run(steps, resumed))
+    assert world.there == {"a"}
+    assert resumed.has("finished", "a")
 
 
 def test_two_steps_of_the_same_name_are_undone_as_a_bug() -> None:
