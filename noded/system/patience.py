@@ -17,8 +17,8 @@ def _always() -> None:
 _check: ContextVar[Check] = ContextVar("check", default=_always)
 
 
-class bounded_by:  # noqa: N801  # it reads like ``suppress``
-    """Have ``check_patience`` call ``check`` in all that is done here."""
+class _Bounds:
+    """What ``check_patience`` calls as long as its block lasts."""
 
     __slots__ = ("_before", "_check")
 
@@ -32,9 +32,14 @@ class bounded_by:  # noqa: N801  # it reads like ``suppress``
         _check.reset(self._before)
 
 
-def without_bounds() -> bounded_by:
+def bounded_by(check: Check) -> _Bounds:
+    """Have ``check_patience`` call ``check`` in all that is done here."""
+    return _Bounds(check)
+
+
+def without_bounds() -> _Bounds:
     """Do something that outlives the order it was begun by."""
-    return bounded_by(_always)
+    return _Bounds(_always)
 
 
 def check_patience() -> None:
