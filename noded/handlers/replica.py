@@ -1,9 +1,7 @@
 """Serves the copy of the cluster's state that a master candidate keeps."""
 
-import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -12,8 +10,8 @@ from common.model.commit import Commit
 from common.model.stamp import Stamp
 from common.names import JobId, Serial
 from common.noderpc.replica import ArchivePage, Page, Replica, Row
-from common.tasks import unharmed
 from noded.replica.store import ReplicaFile
+from noded.system.threads import in_thread_of
 
 T = TypeVar("T")
 
@@ -79,13 +77,6 @@ class ReplicaHandlers(Replica):
         return self._file.stamp(), self._file.newest_job()
 
     async def _run(self, work: Callable[[], T]) -> T:
-        doing = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        try:
-            return await unharmed(doing)
-        except asyncio.CancelledError:
-            # A write cannot be taken back. The epoch fence has to see this call end after it, or
-            # a commit of the old master could land under the new one.
-            while not doing.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait([doing])
-            raise
+        # A write cannot be taken back. The epoch fence has to see a cancelled call end after it, or
+        # a commit of the old master could land under the new one.
+        return await in_thread_of(self._thread, work)

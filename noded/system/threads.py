@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TypeVar, TypeVarTuple, Unpack
 
 from common.errors import NodeFailure
+from common.tasks import unharmed
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -18,7 +19,23 @@ async def in_thread(work: Callable[[Unpack[Arguments]], T], *arguments: *Argumen
     A thread cannot be stopped. A caller that is cancelled, however often, waits for the end of its
     thread, so that whatever locks it holds are not given up while the work still goes on.
     """
-    return await _run(None, work, *arguments)
+    return await in_thread_of(None, work, *arguments)
+
+
+async def in_thread_of(
+    pool: ThreadPoolExecutor | None,
+    work: Callable[[Unpack[Arguments]], T],
+    *arguments: *Arguments,
+) -> T:
+    """Do as ``in_thread``, in a thread of ``pool``; None is the loop's own."""
+    doing = asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
+    try:
+        return await unharmed(doing)
+    except asyncio.CancelledError:
+        while not doing.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([doing])
+        raise
 
 
 class Threads:
@@ -40,7 +57,7 @@ class Threads:
         """
         await self._take()
         try:
-            return await _run(self._pool, work, *arguments)
+            return await in_thread_of(self._pool, work, *arguments)
         finally:
             self._free.release()
             self._moved_s = asyncio.get_running_loop().time()
@@ -58,18 +75,3 @@ class Threads:
             else:
                 self._moved_s = clock()
                 return
-
-
-async def _run(
-    pool: ThreadPoolExecutor | None,
-    work: Callable[[Unpack[Arguments]], T],
-    *arguments: *Arguments,
-) -> T:
-    future = asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
-    try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
-        while not future.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([future])
-        raise

@@ -97,9 +97,9 @@ MIRRORS = (
     Fault(
         "cancelled twice, not waited for", "nothing is let go of that a thread works with",
         "noded/system/threads.py",
-        "        while not future.done():\n            with suppress(asyncio.CancelledError):\n"
-        "                await asyncio.wait([future])\n",
-        "        await asyncio.wait([future])\n",
+        "        while not doing.done():\n            with suppress(asyncio.CancelledError):\n"
+        "                await asyncio.wait([doing])\n",
+        "        await asyncio.wait([doing])\n",
         ("tests/unit/noded/system/test_cancelled_threads.py",),
     ),
     Fault(

@@ -21,7 +21,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
         await asyncio.sleep(work())
         return work()
 
-    monkeypatch.setattr(threads, "_run", run)
+    monkeypatch.setattr(threads, "in_thread_of", run)
 
 
 def ends(*works: float) -> list[float | str]:
