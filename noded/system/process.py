@@ -19,6 +19,8 @@ from noded.system.execute import ENVIRONMENT
 PROC = Path("/proc")
 OWN_DESCRIPTORS = PROC / "self/fd"
 STANDARD = (0, 1, 2)
+STAT_FLAGS = 6  # the ninth field of a process, the seventh after its name
+PF_EXITING = 0x4
 KILL_WAIT_S = 20.0  # for the kernel to take down a process that hangs in a broken disk
 
 
@@ -151,6 +153,8 @@ def _inheritable() -> Iterator[int]:
 def find(pid_file: Path, is_it: Callable[[Sequence[bytes]], bool]) -> Process | None:
     """Return the process whose number is in ``pid_file``, if it still runs.
 
+    One that is ending still runs: it may have its disks open until it has ended.
+
     Without that file every process is looked at: noded may have been killed after it started
     one and before it wrote the number down.
 
@@ -159,34 +163,63 @@ def find(pid_file: Path, is_it: Callable[[Sequence[bytes]], bool]) -> Process | 
         is_it: tells the process from others by its arguments.
     """
     try:
-        numbers = [int(pid_file.read_text(encoding="ascii"))]
+        number = int(pid_file.read_text(encoding="ascii"))
     except FileNotFoundError:
-        numbers = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdecimal()]
+        return _first(lambda pid: is_it(_arguments(pid)))
     except (OSError, ValueError):
         return None
-    for number in numbers:
-        if found := _open(number, is_it):
-            return found
-    return None
+    # What is ending has no arguments any more. A stranger that is can be taken for it, until
+    # it has ended; no signal does anything to it.
+    return _open(number, lambda pid: is_it(_arguments(pid)) or _is_ending(pid))
 
 
-def _open(pid: int, is_it: Callable[[Sequence[bytes]], bool]) -> Process | None:
-    if not is_it(_arguments(pid)):  # most are not, and need no descriptor
+def _first(is_it: Callable[[int], bool]) -> Process | None:
+    numbers = (int(entry.name) for entry in PROC.iterdir() if entry.name.isdecimal())
+    return next((found for number in numbers if (found := _open(number, is_it))), None)
+
+
+def _open(pid: int, is_it: Callable[[int], bool]) -> Process | None:
+    if not is_it(pid):  # most are not, and need no descriptor
         return None
     try:
-        pidfd = os.pidfd_open(pid)
+        process = Process(pid, os.pidfd_open(pid))
     except OSError:
         return None
     # Once more: now that it is held, the number cannot become another's.
-    if is_it(_arguments(pid)):
-        return Process(pid, pidfd)
-    os.close(pidfd)
-    return None
+    if is_it(pid) and not process.has_ended:
+        return process
+    with process:
+        return None
 
 
 def _arguments(pid: int) -> list[bytes]:
+    """Return the arguments of a process; none for one whose last thread gave up its memory."""
+    return next(filter(None, map(_arguments_of, _threads(pid))), [])
+
+
+def _threads(pid: int) -> Iterator[Path]:
+    """Yield directories of a process and its threads: the first may be gone, and others go on."""
+    yield (itself := PROC / str(pid))
+    with contextlib.suppress(OSError):
+        yield from (itself / "task").iterdir()
+
+
+def _arguments_of(thread: Path) -> list[bytes]:
     try:
-        # Empty for one that has ended and waits to be cleared away.
-        return (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
+        told = (thread / "cmdline").read_bytes()
     except OSError:
         return []
+    return told.split(b"\0") if told else []
+
+
+def _is_ending(pid: int) -> bool:
+    """Tell whether a process has given up its memory, and may still have files open.
+
+    Source: proc(5), ``flags`` of ``/proc/PID/stat``; do_exit in the kernel's ``kernel/exit.c``.
+    """
+    try:
+        stat = (PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return False
+    flags = int(stat.rpartition(b")")[2].split()[STAT_FLAGS])
+    return bool(flags & PF_EXITING) and not _arguments(pid)
