@@ -43,7 +43,12 @@ class Child:
             start_new_session=True,
             bufsize=0,
         )
-        self._pidfd = os.pidfd_open(self._process.pid)
+        try:
+            self._pidfd = os.pidfd_open(self._process.pid)
+        except OSError:  # too many files are open, say; what nobody watches does not go on
+            with self._process:
+                self.kill_session()
+            raise
         self.stdout, self.stderr = self._process.stdout, self._process.stderr
         for pipe in self._pipes():
             os.set_blocking(pipe.fileno(), False)

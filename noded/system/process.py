@@ -136,9 +136,23 @@ def start(argv: tuple[str, ...], log: Path, handed: Iterable[int] = ()) -> Proce
             setsigdef=(signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM),
             file_actions=[nothing, output, (os.POSIX_SPAWN_DUP2, 1, 2), *kept, *shut],
         )
+        return Process(pid, _held(pid))
     except OSError as error:
         raise NodeFailure(f"Cannot start {argv[0]}: {error.strerror}.", program=argv[0]) from error
-    return Process(pid, os.pidfd_open(pid))
+
+
+def _held(child: int) -> int:
+    """Return a descriptor of a child just started; one that cannot be held does not go on.
+
+    Raises:
+        OSError: too many files are open.
+    """
+    try:
+        return os.pidfd_open(child)
+    except OSError:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
 
 
 def _inheritable() -> Iterator[int]:

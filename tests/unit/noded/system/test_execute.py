@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 import uvloop
 
+from common.errors import NodeFailure
 from noded.system.execute import CommandFailed, Finished, execute
+from noded.system.process import start
 
 
 def run(*argv: str, timeout_s: float = 10, stdin: bytes | None = None) -> Finished:
@@ -91,6 +94,25 @@ def test_nothing_of_a_program_is_left_open_or_unreaped() -> None:
             before = have()
             runner.run(several())
             assert have() == before
+
+
+def test_a_program_that_cannot_be_watched_does_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    def fail(pid: int) -> int:
+        started.append(pid)
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "pidfd_open", fail)
+    descriptors = len([*Path("/proc/self/fd").iterdir()])
+    with pytest.raises(CommandFailed, match="Cannot start sleep: Too many open files"):
+        run("sleep", "100", stdin=b"x")
+    assert len([*Path("/proc/self/fd").iterdir()]) == descriptors
+    with pytest.raises(NodeFailure, match="Cannot start sleep: Too many open files"):
+        start(("sleep", "100"), Path(os.devnull))
+    for pid in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 def test_cancellation_kills() -> None:
