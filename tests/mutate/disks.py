@@ -4,6 +4,7 @@ from tests.mutate.fault import Fault
 
 GROWING, CHANGED = "tests/sim/test_growing.py", "tests/sim/test_changed_disks.py"
 ACTIVE, GUESTS = "tests/sim/test_active_disks.py", "tests/contract/test_disks_of_guests.py"
+AT_ONCE = "tests/sim/test_space_asked_at_once.py"
 TURNS = "tests/unit/noded/storage/test_lvm_turns.py"
 
 DISKS = (
@@ -26,6 +27,18 @@ DISKS = (
         "coordinator/operations/placement/growth.py",
         "        check_free_space(look, node, planned)\n", "        pass\n",
         (GROWING,),
+    ),
+    Fault(
+        "other disks for the same ones", "new disks take space while the old ones take theirs",
+        "coordinator/operations/placement/room.py",
+        "sizes.get(disk.uuid, -1)", "sum(sizes.values())",
+        (AT_ONCE,),
+    ),
+    Fault(
+        "space promised before it is looked for", "of two who ask at once one is given space",
+        "coordinator/operations/instance/recreate_disks.py",
+        "cluster.promise(naming(planned))", "cluster.promise(promise_of_space(planned))",
+        (AT_ONCE,),
     ),
     Fault(
         "two disks of one name", "a name means one disk of an instance",
@@ -102,7 +115,7 @@ DISKS = (
     Fault(
         "numbers of disks promised late", "what becomes mirrored at once has numbers of its own",
         "coordinator/operations/instance/convert.py",
-        "    cluster.promise(promise_of_space(planned))\n", "",
+        "    cluster.promise(naming(planned))\n", "",
         ("tests/sim/test_conversions.py same_numbers",),
     ),
     Fault(

@@ -30,9 +30,8 @@ from coordinator.operations.instance.new_disk import new_disks
 from coordinator.operations.instance.second_copy import find_cast
 from coordinator.operations.instance.whereabouts import check_settled
 from coordinator.operations.placement.fit import check_still_fits
-from coordinator.operations.placement.growth import promise_of_space
 from coordinator.operations.placement.numbers import free_devices
-from coordinator.operations.placement.promises import PlannedInstance
+from coordinator.operations.placement.promises import PlannedInstance, naming
 from coordinator.operations.specs import guest_spec, present_guest
 from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import (
@@ -109,7 +108,7 @@ async def plan_conversion(cluster: Cluster, instance: Instance, keeping: Keeping
         after = new_disks(cluster, new, instance.uuid, [n.uuid for n in nodes], alike, devices)
     planned = PlannedInstance(with_disks(instance, keeping.template, after), after)
     # Nobody else is given the numbers of its devices while nodes are asked.
-    cluster.promise(promise_of_space(planned))
+    cluster.promise(naming(planned))
     if stay:
         planned = planned._replace(disks=await as_large_as_found(cluster, instance, stay))
     await check_still_fits(cluster, planned, nodes, built_in=False)

@@ -35,7 +35,7 @@ from coordinator.operations.instance.runtime_memory import plan_memory
 from coordinator.operations.placement.apart import check_spindles
 from coordinator.operations.placement.fit import check_policy
 from coordinator.operations.placement.growth import promise_of_space, take_space
-from coordinator.operations.placement.promises import PlannedInstance, Promise
+from coordinator.operations.placement.promises import PlannedInstance, Promise, naming
 from coordinator.operations.step import Step, record
 from coordinator.operations.steps.checks import find_guest, may_run
 from coordinator.operations.steps.definitions import check_is_parameter, check_is_there
@@ -146,14 +146,14 @@ class ModifyInstance(InstanceChange, kw_only=True):
             raise InvalidRequest(f"Nothing to change on instance {decided.before.name}.")
 
     def _take(self, cluster: Cluster, decided: Modification, changes: DiskChanges | None) -> None:
-        """Check what the instance will be, and have others count with what it takes then."""
+        """Check what the instance will be, and have others count with what is given out to it."""
         config, before, after = cluster.config, decided.before, decided.after
         disks = decided.conversion.after if decided.conversion else config.disks_of(before)
         planned = PlannedInstance(after, changes.disks if changes else disks)
         self._check_fits(config, planned, decided.nics_after, config.nodes[after.primary_node])
         promised = list(decided.promises)
         if changes and changes.made:
-            promised.append(promise_of_space(planned))
+            promised.append(naming(planned))
         cluster.promise(*promised)
 
     async def _with_guest(

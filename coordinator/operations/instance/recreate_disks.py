@@ -32,7 +32,7 @@ from coordinator.operations.placement.apart import check_anew, check_spindles
 from coordinator.operations.placement.choose import place_new
 from coordinator.operations.placement.growth import promise_of_space, take_space
 from coordinator.operations.placement.numbers import free_devices
-from coordinator.operations.placement.promises import PlannedInstance, Promise
+from coordinator.operations.placement.promises import PlannedInstance, Promise, naming
 from coordinator.operations.specs import guest_spec, present_guest
 from coordinator.operations.step import Step
 from coordinator.operations.steps.changes import change
@@ -125,7 +125,7 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
             warn_of_groups(cluster, before.name, nodes)
             after, disks = self._elsewhere(cluster, before, wished, nodes)
         planned = PlannedInstance(after, disks)
-        cluster.promise(promise_of_space(planned))  # nobody else gets the numbers of its devices
+        cluster.promise(naming(planned))  # nobody else gets the numbers of its devices
         for node in nodes:
             check_online(node) if place is None else check_takes_instances(node)
         guest = guest_spec(config, after, disks, config.nics_of(after))

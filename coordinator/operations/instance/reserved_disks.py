@@ -26,7 +26,7 @@ from coordinator.operations.placement.apart import check_spindles
 from coordinator.operations.placement.fit import check_answer, check_free_memory, check_free_space
 from coordinator.operations.placement.look import look_for
 from coordinator.operations.placement.numbers import free_devices
-from coordinator.operations.placement.promises import PlannedInstance, Promise
+from coordinator.operations.placement.promises import PlannedInstance, Promise, naming
 from coordinator.operations.specs import backend
 from coordinator.operations.steps.checks import check_takes_instances
 from coordinator.state.config import Config
@@ -99,10 +99,11 @@ async def plan_reserved_disks(
     # What is given back is given back when that is recorded: until then it may all be as before.
     change = ReservedDisks(before=present, after=disks, memory=max(had, takes))
     promise = promise_of_change(after, change, nics)
-    cluster.promise(promise)
     takes_space = any(disk not in present for disk in disks)
     if takes_space or takes > had:
         await take_room(cluster, promise, [config.nodes[uuid] for uuid in nodes])
+    else:
+        cluster.promise(promise)
     return after, change
 
 
@@ -166,7 +167,8 @@ async def take_room(cluster: Cluster, promise: Promise, nodes: Sequence[Node]) -
         NodeFailure: a node does not answer.
     """
     assert promise.planned
-    cluster.promise(promise)  # the numbers and addresses of its devices, while nodes are asked
+    # Nobody else is given the numbers and addresses of its devices while nodes are asked.
+    cluster.promise(naming(promise.planned)._replace(nics=promise.nics, port=promise.port))
     await check_answer(cluster, nodes)
     look = await look_for(cluster)
     for node in nodes:

@@ -60,7 +60,10 @@ class Promise(NamedTuple):
 
 
 def naming(planned: PlannedInstance) -> Promise:
-    """Return what has nodes tell of the pools of new disks, before there is a place to promise."""
+    """Return a promise of the numbers of its devices alone, while nodes are asked what they have.
+
+    It has them tell of the pools of new disks. What space is left goes to whoever has asked first.
+    """
     return Promise(planned.instance.uuid, NodeId(""), disks=planned.disks)
 
 

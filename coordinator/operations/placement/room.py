@@ -76,12 +76,12 @@ class Room:
         return after
 
     def _has_come(self, one: PlannedInstance) -> bool:
-        """Tell whether an instance is on all its nodes, and its disks are as large as planned."""
+        """Tell whether an instance is on all its nodes, with its disks as large as planned."""
         present = self._configured(one)
-        if present is None:
+        if present is None or not set(one.nodes) <= set(present.nodes):
             return False
-        sizes, wanted = (sum(disk.size for disk in each.disks) for each in (present, one))
-        return set(one.nodes) <= set(present.nodes) and wanted <= sizes
+        sizes = {disk.uuid: disk.size for disk in present.disks}
+        return all(disk.size <= sizes.get(disk.uuid, -1) for disk in one.disks)
 
     def _configured(self, one: PlannedInstance) -> PlannedInstance | None:
         instance = self.config.instances.get(one.instance.uuid)
@@ -202,11 +202,15 @@ class Room:
     def needs(self, one: PlannedInstance, node: NodeId | None) -> Counter[Unit]:
         """Return what an instance is going to take of a node's pools beside what it takes already.
 
-        None stands for all nodes, where they share the pool.
+        None stands for all nodes, where they share the pool. Disks that are to be others take
+        their space while the new ones take theirs.
         """
         present = self._configured(one)
-        is_there = present is not None and (node is None or node in present.nodes)
-        return self.taken(one.disks) - self.taken(present.disks if present and is_there else ())
+        if present is None or not (node is None or node in present.nodes):
+            return self.taken(one.disks)
+        kept = {disk.uuid for disk in one.disks}
+        taken = [disk for disk in present.disks if disk.uuid in kept]
+        return self.taken(one.disks) - self.taken(taken)
 
     def taken(self, disks: Sequence[Disk]) -> Counter[Unit]:
         """Return what disks take of each pool, on each node that has them.
