@@ -41,6 +41,12 @@ DISKS = (
         (AT_ONCE,),
     ),
     Fault(
+        "shared disk without a lock", "a node stays while a disk is deleted from there",
+        "coordinator/operations/cluster/remove_disk.py",
+        "nodes=[node.uuid for node in _nodes(config, disk)]", "nodes=disk.nodes",
+        ("tests/sim/test_operations.py detached",),
+    ),
+    Fault(
         "two disks of one name", "a name means one disk of an instance",
         "coordinator/operations/devices.py",
         "times > max(1, had[name])", "times > max(2, had[name])",

@@ -19,6 +19,10 @@ def test_any_failure_restores_the_cluster(told: Told) -> None:
     for_every_failure(told)
 
 
+def test_a_job_changes_nothing_on_a_node_that_it_has_not_locked(told: Told) -> None:
+    assert not [str(trip) for trip in told.unlocked]
+
+
 def test_what_is_cancelled_during_its_last_step_is_undone_unless_that_is_final(told: Told) -> None:
     """The job says so: what it had done is undone."""
     last = told.steps[-1] if told.steps else None

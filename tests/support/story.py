@@ -13,6 +13,7 @@ from coordinator.operations.step import Step
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Watching
+from tests.support.locks import is_unlocked
 from tests.support.moments import Moment, Moments
 from tests.support.network import Trip
 from tests.support.seeds import seeds
@@ -78,7 +79,8 @@ class Told:
     """How a story went when nothing disturbed it.
 
     ``final_calls`` and ``final_crossings`` are those of the step from which there is no return;
-    None where there is no such step. ``moments`` has one for each crossing.
+    None where there is no such step. ``moments`` has one for each crossing. ``unlocked`` are
+    orders of steps to nodes that the job has not locked.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Told:
     crossings: list[Trip]  # calls and commits
     moments: list[Moment]
     steps: list[Step]
+    unlocked: list[Trip]
     final_calls: range | None
     final_crossings: range | None
 
@@ -114,10 +117,11 @@ async def _undisturbed(name: str, story: Story) -> Told:
     calls, crossings = Watching(is_call), Moments(is_crossing)
     recipe = _Recipe(calls.seen, crossings.seen)
     async with story.told() as cluster:
+        unlocked = Watching(lambda trip: is_unlocked(cluster, trip))
         before = await cluster.snapshot()
         operation = story.made(cluster)
         with changed_recipes(operation, lambda steps: crossings.noted(recipe.noted(steps))):
-            cluster.network.faults.append(calls)
+            cluster.network.faults += [calls, unlocked]
             number = await cluster.submit(operation)
             cluster.network.faults.append(crossings)
             job = await cluster.finished(number)
@@ -127,7 +131,8 @@ async def _undisturbed(name: str, story: Story) -> Told:
         cluster.check_replicas()
         return Told(
             name, story, before, await cluster.snapshot(), job.ops[-1].result,
-            calls.seen, crossings.seen, crossings.moments, recipe.steps, *recipe.final,
+            calls.seen, crossings.seen, crossings.moments, recipe.steps,
+            unlocked.seen, *recipe.final,
         )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Delete a disk that belongs to no instance."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated
 
 from common.errors import Conflict
@@ -34,30 +35,29 @@ class RemoveDisk(Operation[None, RemoveDiskPlan], kw_only=True):
 
     def locks(self, config: Config, _: None) -> Wanted:
         disk = find_detached(config, self.disk_name)
-        return wanted(disks=[disk.uuid], nodes=disk.nodes)
+        return wanted(disks=[disk.uuid], nodes=[node.uuid for node in _nodes(config, disk)])
 
     async def prepare(self, cluster: Cluster, _: None) -> RemoveDiskPlan:
         config = cluster.config
         disk = find_detached(config, self.disk_name)
         assert disk.template is not None
-        nodes = [node for node in _nodes(config, disk) if not node.offline]
-        if not nodes:
+        nodes = _nodes(config, disk)
+        if all(node.offline for node in nodes):
             raise Conflict(
                 f"No node that has the disk {disk.uuid} is online; bring one back, or the disk "
                 "would be left there.",
                 disk=disk.uuid,
             )
-        for node in _nodes(config, disk) if disk.nodes else ():
+        for node in nodes:
             if node.offline:
                 cluster.log(
                     f"{node.name} is offline, so its copy of the disk is left there; when it is "
                     "back, “gnt-cluster verify” names it."
                 )
-        refs = tuple(node.ref for node in nodes)
         return RemoveDiskPlan(
             disk=disk,
             spec=kind_of(disk.template).detached_spec(config, disk),
-            nodes=refs if disk.nodes else refs[:1],
+            nodes=tuple(node.ref for node in nodes if not node.offline),
         )
 
     def recipe(self, cluster: Cluster, plan: RemoveDiskPlan) -> Iterator[Step]:
@@ -67,10 +67,11 @@ class RemoveDisk(Operation[None, RemoveDiskPlan], kw_only=True):
 
 
 def _nodes(config: Config, disk: Disk) -> list[Node]:
-    """Return the nodes that have a disk; of one that all nodes reach, those that may do so."""
+    """Return the nodes that have a disk; of one that all nodes reach, the first that may do so."""
     if disk.nodes:
         return [config.nodes[uuid] for uuid in disk.nodes]
-    return [node for node in config.sorted_nodes() if node.vm_capable]
+    able = (node for node in config.sorted_nodes() if node.vm_capable and not node.offline)
+    return list(islice(able, 1))
 
 
 def _delete(cluster: Cluster, plan: RemoveDiskPlan, node: NodeRef) -> Step:

@@ -55,6 +55,12 @@ async def with_detached_disk(cluster: SimulatedCluster) -> None:
     await cluster.run(StartInstance(instance_name=WEB1))
 
 
+async def with_a_detached_disk_that_all_reach(cluster: SimulatedCluster) -> None:
+    await cluster.run(create(node="gamma", start=False))
+    await cluster.run(modify(disk("add", size=128, name="data")))
+    await cluster.run(modify(disk("detach", "data")))
+
+
 async def with_active_disks(cluster: SimulatedCluster) -> None:
     await cluster.run(create(node="gamma", start=False))
     await cluster.run(ActivateDisks(instance_name=WEB1))
@@ -95,6 +101,10 @@ STORIES = {
     "delete a detached disk": Story(
         RemoveDisk(disk_name="data"), with_detached_disk, again=RemoveDisk(disk_name="data"),
         uncertain=DELETED,
+    ),
+    "delete a detached disk that all reach": Story(
+        RemoveDisk(disk_name="data"), with_a_detached_disk_that_all_reach,
+        again=RemoveDisk(disk_name="data"), uncertain=frozenset({"disks shared", "sizes shared"}),
     ),
     "grow a disk": Story(
         grow(32), web1_on("gamma", start=False),
