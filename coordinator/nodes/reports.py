@@ -8,7 +8,7 @@ from common.errors import GntError
 from common.model.node import Node
 from common.names import NodeId
 from common.noderpc.facts import NodeFacts
-from common.tasks import Background
+from common.tasks import Background, unharmed
 from coordinator.nodes.each import each
 
 Ask = Callable[[Node], Awaitable[NodeFacts]]
@@ -52,7 +52,7 @@ class Reports:
             if asked is None or (asked.begun < since and asked.answer.done()):
                 asked = self._begin(node)
             if asked.begun >= since:
-                return await asyncio.shield(asked.answer)
+                return await unharmed(asked.answer)
             await asyncio.wait([asked.answer])
 
     def _begin(self, node: Node) -> _Asked:
