@@ -16,7 +16,7 @@ from coordinator.master.figures import FigureTeller
 from coordinator.master.job_methods import JobMethods
 from coordinator.master.rest_users import RestUserBook
 from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.questions import answer, read_question
+from coordinator.operations.placement.questions import Question, answer, read_question
 from coordinator.queries.classic import (
     config_values,
     query_exports,
@@ -45,7 +45,7 @@ class LuxiMethods:
         store: Store,
         queue: JobQueue,
         source: Callable[[], Source],
-        look: Callable[[], Awaitable[Look]],
+        look: Callable[[Question], Awaitable[Look]],
         feed: Feed,
         figures: FigureTeller,
         watcher_hooks: Callable[[], Awaitable[list[str]]],
@@ -161,7 +161,7 @@ class LuxiMethods:
         asked = read_question(question)
         # It may take a second, in which the loop has other things to do; one at a time is enough.
         async with self._asking:
-            return await asyncio.to_thread(answer, await self._look(), asked)
+            return await asyncio.to_thread(answer, await self._look(asked), asked)
 
     async def _subscribe(self, fields: Any) -> int:
         """Ours: begin to be told what changes; the fields wanted of each kind of object."""

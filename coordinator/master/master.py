@@ -41,6 +41,7 @@ from coordinator.nodes.calls import Nodes
 from coordinator.nodes.sign_of_life import IsAlive, is_alive
 from coordinator.operations.placement.look import Look, take_look
 from coordinator.operations.placement.program import run_program
+from coordinator.operations.placement.questions import Question, look_to_answer
 from coordinator.operations.placement.shared import RunProgram, SearchPath
 from coordinator.operations.registry import load_all
 from coordinator.queries.feed import Feed
@@ -139,7 +140,7 @@ class Master:
             self.store,
             self.queue,
             self._source,
-            self._look,
+            self._look_to_answer,
             self.feed,
             self.figures,
             lambda: run_watcher_hooks(self.store.state.config, self._nodes),
@@ -289,6 +290,9 @@ class Master:
 
     async def _look(self) -> Look:
         return await take_look(self._around.placing, lambda: self.store.state.config)
+
+    async def _look_to_answer(self, question: Question) -> Look:
+        return await look_to_answer(self._around.placing, lambda: self.store.state.config, question)
 
     def _source(self) -> Source:
         return Source(

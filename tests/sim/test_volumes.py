@@ -11,9 +11,10 @@ from common.errors import Conflict, InvalidRequest, NoCapacity
 from common.model.disk import LvmBacking
 from common.model.job import Status
 from common.model.template import DiskTemplate
-from common.names import InstanceName, MiB, NodeName
+from common.names import GroupName, InstanceName, MiB, NodeName
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.devices import DiskRequest
+from coordinator.operations.group.modify import ModifyGroup
 from coordinator.operations.instance.failover import FailOverInstance
 from coordinator.operations.instance.migrate import MigrateInstance
 from coordinator.operations.instance.recreate_disks import RecreateDisks
@@ -138,6 +139,41 @@ def test_a_disk_that_is_made_anew_elsewhere_is_in_its_group_there() -> None:
         anew = RecreateDisks(instance_name=InstanceName("web2"), nodes=("beta",))
         await cluster.run(anew)
         assert len(cluster.machines["beta"].volumes.groups["fast"].volumes) == 1
+
+    tell(story)
+
+
+def test_an_instance_for_a_group_of_nodes_is_placed_as_the_disk_parameters_there_say() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        for machine in cluster.machines.values():
+            machine.volumes.groups["fast"] = FakeGroup()
+        cluster.machines["beta"].volumes.groups["fast"].capacity = MiB(127)
+        told = {"drbd": {"metavg": "fast"}}
+        await cluster.run(ModifyGroup(group_name=GroupName("default"), diskparams=told))
+        question = {
+            "type": "capacity", "disk_template": "drbd", "disks": [{"size": "64M"}],
+            "group": "default", "beparams": {"memory": "64M"},
+        }  # fmt: skip
+        answer = await cluster.master.luxi("AskAllocator", question)
+        assert {name for nodes in answer["placements"] for name in nodes} == {"alpha", "gamma"}
+        order = replace(create("web2", template=DiskTemplate.DRBD), group_name="default")
+        job = await cluster.finished(await cluster.submit(order))
+        assert set(outcome(job)) == {"alpha", "gamma"}
+        messages = [entry.message for entry in job.ops[0].log]
+        assert not any("Another node is looked for" in message for message in messages)
+
+    tell(story)
+
+
+def test_what_fits_is_told_of_a_volume_group_that_no_disk_has_named_yet() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        cluster.machines["alpha"].volumes.groups["fast"] = FakeGroup()
+        cluster.machines["beta"].volumes.groups["fast"] = FakeGroup(capacity=MiB(63))
+        wish = {"disk_template": "plain", "disks": [{"size": "64M", "vg": "fast"}]}
+        for question in ({"type": "capacity"}, {"type": "allocate"}):
+            told = await cluster.master.luxi("AskAllocator", question | wish)
+            assert told["refused"]["beta"].startswith("has 63 MiB left in the volume group fast")
+            assert told["refused"]["gamma"].startswith("cannot use the volume group fast")
 
     tell(story)
 

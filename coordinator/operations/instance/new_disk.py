@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from common.model.disk import Disk
-from common.names import DiskId, InstanceId, NodeId
+from common.names import DiskId, GroupId, InstanceId, NodeId
 from coordinator.disks.devices import Devices
 from coordinator.disks.kind import DiskKind, NewDisk
-from coordinator.disks.parameters import disk_parameters
+from coordinator.disks.parameters import disk_parameters, group_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import DiskRequest
 
@@ -18,12 +18,15 @@ def new_disks(
     nodes: Sequence[NodeId],
     requests: Sequence[DiskRequest],
     devices: Devices,
+    group: GroupId | None = None,
 ) -> tuple[Disk, ...]:
-    """Return disks as they are asked for, with places of their own on an instance's nodes."""
+    """Return disks as they are asked for, with places of their own on an instance's nodes.
+
+    While these are not chosen, ``group`` is where they will be, as far as that is known.
+    """
     config, now, holders = cluster.config, cluster.now(), kind.holders(nodes)
-    home = config.nodes.get(nodes[0])
-    group = config.groups[home.group] if home else None
-    parameters = disk_parameters(config, group, kind.template)
+    among = group_of(config, nodes[0]) or (config.groups[group] if group else None)
+    parameters = disk_parameters(config, among, kind.template)
     made = []
     for request in requests:
         uuid = DiskId(cluster.new_uuid())

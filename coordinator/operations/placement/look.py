@@ -72,7 +72,7 @@ async def look_for(cluster: Cluster, *, max_age_s: float = MAX_AGE_S) -> Look:
 async def look_about(cluster: Cluster, disks: Sequence[Disk], max_age_s: float = MAX_AGE_S) -> Look:
     """Look at the cluster and the pools that disks name; who does not answer is told in the log."""
     look = await look_for(cluster, max_age_s=max_age_s)
-    if not {pool for disk in disks for pool in disk.backing.pools} <= {*look.pools}:
+    if not look.tells_of(pool for disk in disks for pool in disk.backing.pools):
         look = await look_for(cluster, max_age_s=0.0)  # asked before anybody named them
     for uuid, facts in look.live.items():
         if isinstance(facts, GntError) and uuid in look.config.nodes:

@@ -1,6 +1,6 @@
 """What could be placed, and why there: questions to the allocator that change nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, assert_never, cast
 
 from msgspec import Meta
@@ -16,14 +16,18 @@ from coordinator.allocator.request import Allocate
 from coordinator.disks.devices import Devices
 from coordinator.disks.kind import NewDisk
 from coordinator.disks.kinds import check_enabled, kind_of
+from coordinator.disks.parameters import disk_parameters
 from coordinator.iallocator.answers import Moves, Options
 from coordinator.iallocator.requests import BalanceCluster
+from coordinator.locks.names import Owner
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.placement.built_in import request_for
-from coordinator.operations.placement.look import Look
-from coordinator.operations.placement.promises import PlannedInstance
+from coordinator.operations.placement.look import Look, take_look
+from coordinator.operations.placement.promises import PlannedInstance, naming
+from coordinator.operations.placement.shared import Placing
 from coordinator.operations.placement.space import counts, nodes_but, shortages
 from coordinator.operations.specs import read_backend
+from coordinator.state.config import Config
 
 _Count = Annotated[int, Meta(ge=0)]
 
@@ -78,6 +82,32 @@ def read_question(words: Any) -> Question:
     return from_builtins(words, kind, what="the question to the allocator")
 
 
+async def look_to_answer(
+    placing: Placing, config: Callable[[], Config], question: Question
+) -> Look:
+    """Look at the cluster, and at pools that nobody but a question names.
+
+    One question at a time; ``config`` gives the newest configuration.
+
+    Raises:
+        NoCapacity: no node answers.
+        NotFound: the group does not exist.
+        InvalidRequest: a parameter is unknown or does not fit.
+    """
+    look = await take_look(placing, config)
+    if isinstance(question, BalanceQuestion):
+        return look
+    named = naming(_planned(look.config, question))
+    if look.tells_of(named.pools):
+        return look
+    asker = Owner("a question to the allocator")
+    placing.promises.make(asker, [named])
+    try:
+        return await take_look(placing, config, but=asker, max_age_s=0.0)
+    finally:
+        placing.promises.release(asker)
+
+
 def answer(look: Look, question: Question) -> dict[str, Any]:
     """Answer a question by what was seen, as JSON values.
 
@@ -107,7 +137,8 @@ def _explain(look: Look, question: AllocateQuestion) -> dict[str, Any]:
     from coordinator.allocator.allocation.place import survey
     from coordinator.allocator.model.cluster_model import ClusterModel
 
-    look, planned = _planned(look, question)
+    planned = _planned(look.config, question)
+    look = look.about(planned.disks)
     model, request = ClusterModel(look.snapshot), _request(look, planned)
     found = survey(model, request)
     best = found.choices[:1]
@@ -139,18 +170,16 @@ def _count(look: Look, question: CapacityQuestion) -> dict[str, Any]:
     from coordinator.allocator.model.cluster_model import ClusterModel
 
     limit = MOST if question.limit is None else min(question.limit, MOST)
-    look, planned = _planned(look, question)
+    planned = _planned(look.config, question)
+    look = look.about(planned.disks)
     request, space = _request(look, planned), counts(look, planned.disks)
     is_shared = question.disk_template.traits.is_external
     model = ClusterModel(look.snapshot)
     room = room_for(model, request, limit, space=space, is_shared=is_shared)
-    found = _in_words(look, planned, room.refused)
-    full = "has no space left for the disks of another one"
-    restricted = {name for name, why in room.refused.items() if why is Reason.RESTRICTED}
     return {
         "count": len(room.placements),
         "placements": [list(nodes) for nodes in room.placements],
-        "refused": found | dict.fromkeys(restricted, full),
+        "refused": _in_words(look, planned, room.refused),
     }
 
 
@@ -175,18 +204,20 @@ def _request(look: Look, planned: PlannedInstance) -> Allocate:
     return request_for(look, planned, among)
 
 
-def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
-    """Return the instance that might be, and the look with the space that its disks ask for."""
-    cluster = look.config.cluster
+def _planned(config: Config, spec: InstanceSpec) -> PlannedInstance:
+    """Return the instance that might be."""
+    cluster = config.cluster
     check_enabled(cluster, spec.disk_template)
     kind, uuid = kind_of(spec.disk_template), InstanceId("new")
     beparams, usual = read_backend(spec.beparams), sound(Backend, cluster.beparams)
     filled(Backend, usual, beparams, what="the backend parameters asked for")
     none_taken = Devices((), str)  # what is asked about is not made
+    group = None if spec.group is None else config.group(spec.group)
+    parameters = disk_parameters(config, group, spec.disk_template)
     disks = []
     for number, disk in enumerate(spec.disks):
         kind.check_wish(disk)
-        new = NewDisk(uuid, DiskId(f"{number}"), (), none_taken, disk)
+        new = NewDisk(uuid, DiskId(f"{number}"), (), none_taken, disk, parameters)
         backing = kind.new_backing(cluster, new)
         disks.append(
             Disk(uuid=new.disk, size=disk.size_mib, backing=backing, spindles=disk.spindle_count)
@@ -201,12 +232,16 @@ def _planned(look: Look, spec: InstanceSpec) -> tuple[Look, PlannedInstance]:
         beparams=beparams,
         tags=spec.tags,
     )
-    group = None if spec.group is None else look.config.group(spec.group).uuid
-    return look.about(disks), PlannedInstance(instance, tuple(disks), group=group)
+    return PlannedInstance(instance, tuple(disks), group=group.uuid if group else None)
 
 
 def _in_words(
     look: Look, planned: PlannedInstance, refused: Mapping[NodeName, Reason]
 ) -> dict[str, str]:
     lacking = shortages(look, planned)
-    return {name: str(lacking.get(name) or why.in_words(1)) for name, why in refused.items()}
+    # Who lacks nothing yet, and is not asked any more, has no space for another one.
+    words = {Reason.RESTRICTED: "has no space left for the disks of another one"}
+    return {
+        name: str(lacking.get(name) or words.get(why) or why.in_words(1))
+        for name, why in refused.items()
+    }

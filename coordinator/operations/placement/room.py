@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -160,6 +160,12 @@ class Room:
         """All pools that nodes report."""
         every = (facts.storage for facts in self.live.values() if isinstance(facts, NodeFacts))
         return tuple(dict.fromkeys(report.pool for reports in every for report in reports))
+
+    def tells_of(self, pools: Iterable[Pool]) -> bool:
+        """Tell whether all nodes that have answered were asked about these pools."""
+        wanted = {*pools}
+        answers = (facts for facts in self.live.values() if isinstance(facts, NodeFacts))
+        return all(wanted <= {report.pool for report in facts.storage} for facts in answers)
 
     def pool_of(self, disks: Sequence[Disk]) -> Pool | None:
         """Return the pool that disks take most of; if there is none, that of new disks."""
