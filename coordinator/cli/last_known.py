@@ -10,13 +10,6 @@ FIELD = "last_known"
 MARK = "?"  # after an old value; alone, it says that there is none
 _NO_DATA = 2  # the status of what a node did not tell
 
-TOLD_BY_NODES = frozenset({
-    "bootid", "cnodes", "cnos", "csockets", "ctotal", "dfree", "dtotal", "mfree", "mnode", "mtotal",
-    "disk.allocated", "disk.findings", "mirror_faulty", "mirror_news", "mirror_state",
-    "console", "guest_addresses", "guest_interfaces", "guest_state", "network_port", "oper_ram",
-    "oper_state", "oper_vcpus", "spfree", "sptotal", "status",
-})  # fmt: skip
-
 
 class LastKnown(NamedTuple):
     """What a node told before; ``age_s`` is None if that was nothing."""
@@ -39,8 +32,8 @@ class LastKnown(NamedTuple):
 
 def with_last_known(fields: Sequence[str], what: str) -> list[str]:
     """Return the fields to ask for, so that what a node does not tell can be shown as it was."""
-    asks_nodes = what in ("instance", "node") and not TOLD_BY_NODES.isdisjoint(fields)
-    return [*fields, FIELD] if asks_nodes and FIELD not in fields else list(fields)
+    has_it = what in ("instance", "node") and FIELD not in fields
+    return [*fields, FIELD] if has_it else list(fields)
 
 
 def read_last_known(value: Any) -> LastKnown | None:

@@ -42,7 +42,11 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field(Generic[R]):
-    """``get`` takes a row and returns a JSON value or a ``Missing``."""
+    """``get`` takes a row and returns a JSON value or a ``Missing``.
+
+    ``is_worth_asking`` tells whether nodes are asked for its sake, if nothing else is wanted of
+    them.
+    """
 
     name: str
     title: str  # of the column; no spaces
@@ -50,6 +54,7 @@ class Field(Generic[R]):
     doc: str
     get: Callable[[R], Any]
     needs: Needs = Needs.CONFIG
+    is_worth_asking: bool = True
 
     def describe(self) -> dict[str, str]:
         """Return the definition that goes over the wire."""

@@ -141,7 +141,8 @@ _TOLD: tuple[Field[InstanceRow], ...] = (
 _CONCLUDED: tuple[Field[InstanceRow], ...] = (
     Field("console", "Console", Kind.OTHER, "Instance console information", _console,
           Needs.GUESTS),
-    Field("last_known", "LastKnown", Kind.OTHER, DOC, _last_known, Needs.GUESTS),
+    Field("last_known", "LastKnown", Kind.OTHER, DOC, _last_known, Needs.GUESTS,
+          is_worth_asking=False),
     Field("mirror_state", "MirrorState", Kind.TEXT,
           "How mirrored disks are: whole, at-rest, copying, unknown, parted, degraded or split",
           lambda row: row.mirror_state, Needs.MIRRORS),

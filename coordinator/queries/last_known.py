@@ -13,7 +13,7 @@ from coordinator.queries.live import Live
 
 R = TypeVar("R")
 
-DOC = "What its node told before, if it does not answer now: why, the age in seconds, and values"
+DOC = "What its node told before, if it does not tell the rest: why, the age in seconds, and values"
 
 
 def last_known(

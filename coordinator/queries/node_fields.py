@@ -247,7 +247,8 @@ def node_parameter_fields() -> Iterator[Field[Any]]:
 
 
 _REMEMBERED = (
-    Field("last_known", "LastKnown", Kind.OTHER, DOC, _last_known, Needs.FACTS),
+    Field("last_known", "LastKnown", Kind.OTHER, DOC, _last_known, Needs.FACTS,
+          is_worth_asking=False),
     Field("silent_for", "SilentFor", Kind.NUMBER,
           "For how many seconds it has not answered this master; 0: it does answer", _silent_for,
           Needs.FACTS),

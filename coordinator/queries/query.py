@@ -61,8 +61,8 @@ async def _rows(
     """Return the rows that fit, with all that the columns need."""
     subject, live = find_subject(what), Live()
     fits = compile_filter(qfilter, subject.fields)
-    to_filter = {subject.fields[name].needs for name in fields_of(qfilter)}
-    to_show = {column.needs for column in columns}
+    filtered = [subject.fields[name] for name in fields_of(qfilter)]
+    to_filter, to_show = _needs(filtered), _needs(columns)
     names = names_asked(qfilter, subject.key)
     if names is not None and subject.named is not None:  # perhaps shortened: not for the filter
         rows = list(subject.named(source, live, list(dict.fromkeys(names))))
@@ -73,7 +73,7 @@ async def _rows(
         rows = await _fitting(rows, fits)
         await _ask(to_show, rows, live, source)
         return rows
-    await _ask(to_filter | to_show, rows, live, source)
+    await _ask(_needs([*filtered, *columns]), rows, live, source)
     return await _fitting(rows, fits)
 
 
@@ -92,6 +92,12 @@ def _candidates(subject: Subject, qfilter: Any, source: Source, live: Live) -> I
     if "archived" in subject.fields and "archived" not in fields_of(qfilter):
         return (row for row in rows if not row.job.archived)
     return rows
+
+
+def _needs(fields: Sequence[Field[Any]]) -> set[Needs]:
+    worth_asking = {field.needs for field in fields if field.is_worth_asking}
+    every = {field.needs for field in fields}
+    return every if worth_asking - {Needs.CONFIG} else {Needs.CONFIG}
 
 
 async def _ask(needs: set[Needs], rows: Sequence[Any], live: Live, source: Source) -> None:

@@ -65,9 +65,9 @@ def test_what_jobs_were_told_is_known_to_lists_too() -> None:
             await cluster.run(create("web1", "gamma"))
             await cluster.run(VerifyGroup(group_name="default"))
             cluster.network.isolate("gamma")
-            known = (await show(cluster, "instance", "web1", "last_known"))[0]
+            known = (await show(cluster, "instance", "web1", "oper_ram", "last_known"))[1]
             assert known["values"]["oper_state"] is True
-            known = (await show(cluster, "node", "gamma", "last_known"))[0]
+            known = (await show(cluster, "node", "gamma", "mfree", "last_known"))[1]
             assert known["values"]["mfree"] > 0
 
     simulate(scenario())

@@ -6,13 +6,10 @@ import time
 import pytest
 
 from coordinator.cli.last_known import (
-    TOLD_BY_NODES,
     LastKnown,
     explanations,
     read_last_known,
 )
-from coordinator.queries.field import Needs
-from coordinator.queries.subject import SUBJECTS
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.coordinator import ScriptedCoordinator
 from tests.unit.queries.cluster import BETA, RecordedAsker, source, told_at
@@ -124,10 +121,3 @@ def test_many_silent_nodes_are_named_once_each_and_counted_in_the_end() -> None:
     told = list(explanations([*known, None, *known]))
     assert len(told) == 11
     assert told[-1] == "3 other nodes do not answer, either."
-
-
-@pytest.mark.parametrize("what", ["instance", "node"])
-def test_commands_know_which_fields_nodes_tell(what: str) -> None:
-    for name, field in SUBJECTS[what].fields.items():
-        if name not in ("last_known", "silent_for"):  # which the coordinator knows
-            assert (field.needs is not Needs.CONFIG) == (name in TOLD_BY_NODES), name

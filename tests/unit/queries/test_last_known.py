@@ -44,8 +44,8 @@ def test_instances_of_a_silent_node_are_told_of_as_they_were() -> None:
 def test_a_master_that_has_heard_nothing_of_a_node_says_so() -> None:
     asked = source(RecordedAsker(dead=[BETA]), told_at(-95, ALPHA))
     condition = ["==", "name", "beta"]
-    ((known,),) = simulate(query("node", ["last_known"], condition, asked))["data"]
-    assert known == (0, {"node": "beta", "why": "gone", "age": None, "values": {}})
+    (row,) = simulate(query("node", ["mfree", "last_known"], condition, asked))["data"]
+    assert row[1] == (0, {"node": "beta", "why": "gone", "age": None, "values": {}})
 
 
 def test_no_filter_and_no_older_query_takes_an_old_value_for_a_new_one() -> None:
