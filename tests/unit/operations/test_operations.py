@@ -11,7 +11,7 @@ from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.nic import Nic
 from common.model.node import Node, NodeRef
-from common.names import InstanceName, NodeName
+from common.names import InstanceName
 from coordinator.locks.names import BGL, Level, LockName, Mode
 from coordinator.operations.base import REGISTRY, Operation, read_operation
 from coordinator.operations.catalogue import CATALOGUE
@@ -150,18 +150,15 @@ def test_memory_stands_for_both_its_bounds() -> None:
 def _sample(kind: type[Operation[Any, Any]]) -> Operation[Any, Any]:
     """Return an order that has only what it needs."""
     values: dict[str, Any] = {
-        "instance_name": InstanceName("web1"), "node_name": NodeName("beta"), "duration": 1.0,
-        "output_fields": ("name",), "storage_type": "lvm-vg", "changes": {"allocatable": True},
-        "name": "gantry",
-        "disk_template": "sharedfile", "primary_ip": "192.0.2.7", "token": "secret",
-        "group_name": "default", "new_name": "other", "nodes": ["beta"], "kind": "node",
-        "network_name": "lan", "network": "192.0.2.0/24",
-        "tags": ["blue"], "pattern": "^b", "target_node": "gamma", "disk": 0, "amount": 1024,
-        "src_node": "beta", "disk_name": "data", "mode": "remote", "command": "health",
+        "duration": 1.0, "output_fields": ("name",), "storage_type": "lvm-vg",
+        "changes": {"allocatable": True}, "disk_template": "sharedfile",
+        "primary_ip": "192.0.2.7", "nodes": ["beta"], "kind": "node", "network": "192.0.2.0/24",
+        "tags": ["blue"], "disk": 0, "amount": 1024, "mode": "remote", "command": "health",
     }  # fmt: skip
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required]
     needed += getattr(kind, "needs", ())
-    order: Operation[Any, Any] = msgspec.convert({name: values[name] for name in needed}, kind)
+    given = {name: values.get(name, "web1") for name in needed}
+    order: Operation[Any, Any] = msgspec.convert(given, kind)
     return order
 
 
