@@ -13,23 +13,6 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-async def until_any(*waits: Coroutine[Any, Any, object]) -> None:
-    """Return when one of them has; the others are cancelled.
-
-    Raises:
-        whatever that one raises.
-    """
-    tasks = [asyncio.get_running_loop().create_task(wait) for wait in waits]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-
-
 async def unharmed(doing: asyncio.Future[T]) -> T:
     """Return what comes of ``doing``, which goes on when who waits here is cancelled.
 

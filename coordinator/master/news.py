@@ -10,7 +10,6 @@ from typing import Generic, TypeVar
 from common.errors import GntError
 from common.model.node import Node
 from common.names import NodeId
-from common.tasks import until_any
 from coordinator.nodes.calls import Nodes
 from coordinator.state.state import State
 from coordinator.state.store import Store
@@ -82,8 +81,7 @@ class NewsTeller(ABC, Generic[N]):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(RETRY_S if untold else None):
                         while self.is_of(self._news, self.store.state) and lives.count == count:
-                            changed = self.store.changed(self.store.state)
-                            await until_any(changed, lives.changed(count))
+                            await self.store.changed(self.store.state, lives.next)
                 await asyncio.sleep(PAUSE_S)
 
     async def _try(self, node: Node) -> None:

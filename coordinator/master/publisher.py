@@ -15,7 +15,6 @@ from common.model.revoked_key import RevokedKey
 from common.names import KeyId, NodeId
 from common.noderpc.files import Files
 from common.noderpc.roster import Rosters
-from common.tasks import until_any
 from coordinator.nodes.calls import Nodes
 from coordinator.operations.node.roster import UNKNOWING, Knows, publish
 from coordinator.operations.node.ssconf import SWITCH, ssconf_files
@@ -64,8 +63,7 @@ class Publisher:
                         while _same(state.config, self._store.state.config) and (
                             lives.count == count
                         ):
-                            changed = self._store.changed(self._store.state)
-                            await until_any(changed, lives.changed(count))
+                            await self._store.changed(self._store.state, lives.next)
 
     async def tell(self, node: Node) -> None:
         """Tell a node what it does not know yet.

@@ -3,9 +3,9 @@
 With each answer a node names the life of its noded; what was told to another one is told again.
 """
 
-import asyncio
 from typing import NamedTuple
 
+from common.bell import Bell
 from common.names import NodeId
 
 AGAIN_S = 10.0  # between two lives that are counted: a node may name another with each answer
@@ -22,7 +22,7 @@ class Lives:
 
     def __init__(self) -> None:
         self._lives: dict[NodeId, _Life] = {}
-        self._next = asyncio.Event()
+        self.next = Bell()  # another is counted
         self.count = 0  # of all that were not a node's first
 
     def number(self, node: NodeId) -> int:
@@ -41,10 +41,4 @@ class Lives:
         elif known.process != process and now_s >= known.until_s:
             self._lives[node] = _Life(process, known.number + 1, now_s + AGAIN_S)
             self.count += 1
-            self._next.set()
-            self._next = asyncio.Event()
-
-    async def changed(self, seen: int) -> None:
-        """Return when ``count`` is another one than ``seen``."""
-        while self.count == seen:
-            await self._next.wait()
+            self.next.ring()

@@ -9,6 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 
+from common.bell import Bell, first_of
 from common.errors import Bug, Conflict, Deposed, GntError, Unreachable
 from common.figures import CandidateFigures
 from common.model.commit import Change, Commit, next_commit
@@ -60,7 +61,7 @@ class Store:
         self._queue: deque[Round] = deque()  # the first one is under way
         self._latest: Round | None = None  # the last of the queue, or the last that was done
         self._arrived = asyncio.Event()
-        self._changed = asyncio.Event()
+        self._changed = Bell()
         self._stopped: GntError | None = None
         self.waits = Timings()  # of changes until they were durable
 
@@ -136,15 +137,16 @@ class Store:
         """Why candidates do not store commits just now; empty when all is well."""
         return self._replication.troubles
 
-    async def changed(self, seen: State) -> State:
-        """Return the state as soon as it is another than ``seen``.
+    async def changed(self, seen: State, *others: Bell) -> State:
+        """Return the state as soon as it is another than ``seen``, or one of ``others`` rings.
 
         Raises:
             Deposed, Unreachable: the store has stopped; nothing will change any more.
         """
-        while self.state is seen:
+        rang = self._changed
+        while self.state is seen and rang is self._changed:
             self._check_running()
-            await self._changed.wait()
+            rang = await first_of(self._changed, *others)
         return self.state
 
     async def _join(self, transaction: Transaction) -> Round | None:
@@ -222,8 +224,7 @@ class Store:
         self.state = round_.state
         self._queue.popleft()
         round_.done.set()
-        self._changed.set()
-        self._changed = asyncio.Event()
+        self._changed.ring()
 
     def _depose(self, error: Deposed) -> None:
         self._stop(error)
@@ -238,7 +239,7 @@ class Store:
         for round_ in self._queue:
             round_.error = error
             round_.done.set()
-        self._changed.set()
+        self._changed.ring()
 
     def _check_running(self) -> None:
         if self._stopped is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from common.bell import first_of
 from common.names import NodeId
 from coordinator.nodes.lives import AGAIN_S, Lives
 from tests.support.clock import simulate
@@ -31,17 +32,16 @@ def test_a_life_that_begins_soon_after_another_is_counted_later() -> None:
     assert lives.number(ALPHA) == 2
 
 
-def test_who_waits_for_news_hears_of_each_and_of_none_that_was_before() -> None:
+def test_who_waits_for_news_hears_of_another_life_and_of_no_answer_else() -> None:
     async def scenario() -> None:
         lives = Lives()
         lives.heard(ALPHA, "a", 0.0)
-        waits = asyncio.ensure_future(lives.changed(0))
+        waits = asyncio.ensure_future(first_of(lives.next))
         await asyncio.sleep(0)
         lives.heard(ALPHA, "a", 1.0)
         await asyncio.sleep(0)
         assert not waits.done()
         lives.heard(ALPHA, "b", 2.0)
-        await waits
-        await lives.changed(0)
+        assert await waits is lives.next
 
     simulate(scenario())
