@@ -11,7 +11,7 @@ from common.noderpc.instances import GuestSpec, Instances
 from coordinator.disks.holding import Handover
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
-from coordinator.operations.addresses import check_connected, networks_of
+from coordinator.operations.addresses import check_connected
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -25,13 +25,17 @@ from coordinator.operations.fields import (
 from coordinator.operations.instance.anywhere import find_base, plan_pairing
 from coordinator.operations.instance.cleanup import plan_cleanup, settle
 from coordinator.operations.instance.failing_over import FailoverPlan, fail_over
-from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
+from coordinator.operations.instance.moving import (
+    check_can_move,
+    choose_target,
+    locks_to_move,
+    room_for,
+)
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.reserved_moves import ReservedMove, move_reserved, plan_primary
 from coordinator.operations.instance.second_copy import Cast, check_target_good, find_cast, only
 from coordinator.operations.instance.transfer import MigratePlan
 from coordinator.operations.instance.whereabouts import check_settled, others
-from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
@@ -77,10 +81,7 @@ class FailOverInstance(Operation[Place | None, Failover], kw_only=True):
 
     def locks(self, config: Config, place: Place | None) -> Wanted:
         instance = config.instance(self.instance_name)
-        target = [place.node.uuid] if place else []
-        nodes = config.nodes if self.cleanup else [*config.nodes_of(instance), *target]
-        networks = networks_of(config, instance)
-        return wanted(instance=instance.name, nodes=nodes, room=target, networks=networks)
+        return locks_to_move(config, instance, place, cleanup=self.cleanup)
 
     async def choose(self, cluster: Cluster) -> Place | None:
         if self.cleanup:

@@ -12,7 +12,7 @@ from common.model.kvm_words import MigrationMode
 from common.noderpc.instances import GuestSpec, GuestState, Instances
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
-from coordinator.operations.addresses import check_connected, networks_of
+from coordinator.operations.addresses import check_connected
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.fields import (
@@ -26,7 +26,12 @@ from coordinator.operations.fields import (
 from coordinator.operations.instance.as_it_runs import as_it_runs, check_unchanged
 from coordinator.operations.instance.cleanup import plan_cleanup, settle
 from coordinator.operations.instance.failover import Failover, FailOverInstance
-from coordinator.operations.instance.moving import check_can_move, choose_target, room_for
+from coordinator.operations.instance.moving import (
+    check_can_move,
+    choose_target,
+    locks_to_move,
+    room_for,
+)
 from coordinator.operations.instance.place import Place, another_if_stale
 from coordinator.operations.instance.replacement import plan_new_secondary
 from coordinator.operations.instance.replacing import (
@@ -47,7 +52,6 @@ from coordinator.operations.instance.transfer import (
     transfer,
 )
 from coordinator.operations.instance.whereabouts import check_settled
-from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.placement.fit import take_memory
 from coordinator.operations.placement.promises import Promise
@@ -89,10 +93,7 @@ class MigrateInstance(Operation[Place | None, Migration], kw_only=True):
 
     def locks(self, config: Config, place: Place | None) -> Wanted:
         instance = config.instance(self.instance_name)
-        target = [place.node.uuid] if place else []
-        nodes = config.nodes if self.cleanup else [*config.nodes_of(instance), *target]
-        networks = networks_of(config, instance)
-        return wanted(instance=instance.name, nodes=nodes, room=target, networks=networks)
+        return locks_to_move(config, instance, place, cleanup=self.cleanup)
 
     async def choose(self, cluster: Cluster) -> Place | None:
         if self.cleanup:

@@ -5,14 +5,27 @@ from common.model.instance import Instance
 from common.model.node import Node
 from common.names import NodeId
 from coordinator.disks.kinds import kind_of
+from coordinator.locks.names import Wanted
+from coordinator.operations.addresses import networks_of
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.instance.place import Place, place_of
+from coordinator.operations.locking import wanted
 from coordinator.operations.placement.allocators import RequestType, allocators_for
 from coordinator.operations.placement.choose import place_elsewhere
 from coordinator.operations.placement.promises import Promise
 from coordinator.operations.specs import backend
 from coordinator.operations.steps.checks import check_takes_instances
 from coordinator.state.config import Config
+
+
+def locks_to_move(
+    config: Config, instance: Instance, place: Place | None, *, cleanup: bool
+) -> Wanted:
+    """Return what a move locks: after one that was cut off it may be on any node."""
+    target = [place.node.uuid] if place else []
+    nodes = config.nodes if cleanup else [*config.nodes_of(instance), *target]
+    networks = networks_of(config, instance)
+    return wanted(instance=instance.name, nodes=nodes, room=target, networks=networks)
 
 
 def room_for(config: Config, name: str, place: Place) -> tuple[Promise, ...]:
