@@ -179,10 +179,13 @@ class TestCluster:
     def identity(self, node: str, *, age_s: float = 0.0) -> Path:
         """Return a directory with an identity that was issued ``age_s`` seconds ago.
 
-        A node has one key, whatever the age of its certificate.
+        A node has one key, whatever the age of its certificate. Each is written once: a process
+        may be reading it.
         """
         path = self.directory / f"{self.name}-{node}-{age_s}"
-        path.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            return path
+        path.mkdir(parents=True)
         key = self._keys.setdefault(node, make_key())
         csr = make_request(key, NodeName(node))
         certificate = self.issue(csr, node, age_s=age_s)

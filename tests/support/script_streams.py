@@ -197,13 +197,9 @@ class RealRig:
 
     def restart_noded(self) -> None:
         for name in self.reals:
-            shelf = self.root / name / "disks"
-            shelf.rename(kept := self.root / name / "kept")
             self.nodes[name] = self.reals[name] = RealNode(
                 name, self.root / name, self.cluster, self.root / "os"
             )
-            shelf.rmdir()
-            kept.rename(shelf)
 
     def break_off(self) -> None:
         found = self.reals[BETA].copier._home(COPY, "fetch").process()
