@@ -42,8 +42,6 @@ class ProcessCopier(Copier):
         """
         self._directory, self._identity, self._address = directory, identity, address
         self._open_disk = open_disk
-        # Of these we know at once; what is found has to show its arguments, which it does not
-        # in its first moments.
         self._children: dict[Path, Process] = {}
 
     async def offer(

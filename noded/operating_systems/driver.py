@@ -72,7 +72,6 @@ class ProcessOsDriver(OsDriver):
     def __init__(self, places: Places, open_disk: OpenDisk) -> None:
         """Run what is found at ``places``; ``open_disk`` opens an attached disk."""
         self._places, self._open_disk = places, open_disk
-        # Of these we know at once; what is found has to show its arguments first.
         self._children: dict[Path, Process] = {}
 
     async def definitions(self) -> tuple[DefinitionReport, ...]:

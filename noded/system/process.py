@@ -110,7 +110,7 @@ class Process:
 
 
 def start(argv: tuple[str, ...], log: Path, handed: Iterable[int] = ()) -> Process:
-    """Start a program that outlives us, in a session of its own.
+    """Start a program that outlives us, in a session of its own; from now on it can be found.
 
     Args:
         argv: the program and its arguments.
@@ -136,9 +136,13 @@ def start(argv: tuple[str, ...], log: Path, handed: Iterable[int] = ()) -> Proce
             setsigdef=(signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM),
             file_actions=[nothing, output, (os.POSIX_SPAWN_DUP2, 1, 2), *kept, *shut],
         )
-        return Process(pid, _held(pid))
+        started = Process(pid, _held(pid))
     except OSError as error:
         raise NodeFailure(f"Cannot start {argv[0]}: {error.strerror}.", program=argv[0]) from error
+    # Its memory is there, but the kernel may have yet to say where in it the arguments are.
+    while not _arguments(pid) and not started.has_ended:
+        os.sched_yield()
+    return started
 
 
 def _held(child: int) -> int:

@@ -13,6 +13,7 @@ from noded.system import process
 from noded.system.process import PF_EXITING, find, start
 
 PF_KTHREAD = 0x200000  # a thread of the kernel, which has no memory of its own either
+TIMES = 200  # that a program is started: what it shows of itself comes a moment later
 
 
 @pytest.fixture
@@ -89,3 +90,25 @@ def test_a_process_is_found_while_it_has_files_open_though_no_memory(
                 with found:
                     assert found.pid == started.pid
     assert find(pid_file, lambda _: False) is None
+
+
+def test_what_was_started_is_found_from_then_on(tmp_path: Path) -> None:
+    pid_file, mark = tmp_path / "pid", os.fsencode(tmp_path)
+    processors = os.sched_getaffinity(0)
+
+    async def scenario() -> None:
+        for _ in range(TIMES):
+            with start(("tail", "-f", "/dev/null", str(tmp_path)), tmp_path / "log") as started:
+                pid_file.write_text(str(started.pid))
+                found = find(pid_file, lambda arguments: mark in arguments)
+                await started.kill()
+            assert found is not None
+            with found:
+                assert found.pid == started.pid
+
+    # Where there is but one, we come first now and then, just when the other has its memory.
+    os.sched_setaffinity(0, {min(processors)})
+    try:
+        asyncio.run(scenario())
+    finally:
+        os.sched_setaffinity(0, processors)
