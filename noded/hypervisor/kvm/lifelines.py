@@ -9,7 +9,7 @@ What comes on another line is passed on there; it is encrypted, and noded has no
 
 import asyncio
 import socket
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
 
 from common.errors import NodeFailure
 from common.names import InstanceId
@@ -44,14 +44,13 @@ class Lifeline:
             NodeFailure: it does not answer.
         """
         while self.lacks_spares:
-            ours, qemus = socket.socketpair()
-            with qemus:
-                name = f"spare{self._given}"
-                try:
+            name = f"spare{self._given}"
+            with ExitStack() as undone:  # also when cancelled
+                ours, qemus = socket.socketpair()
+                undone.enter_context(ours)
+                with qemus:
                     await self._session.lend(name, qemus.fileno())  # it waits for what comes there
-                except NodeFailure:
-                    ours.close()
-                    raise
+                undone.pop_all()
             ours.settimeout(0)
             self._spares[name], self._given = ours, self._given + 1
 
@@ -70,11 +69,10 @@ class Lifeline:
             raise NodeFailure("QEMU has no line left that it could go on with, and takes none now.")
         name = next(iter(self._spares))
         ours = self._spares.pop(name)
-        try:
+        with ExitStack() as undone:
+            undone.enter_context(ours)
             await self._session.ask_at_once("migrate-recover", uri=f"fd:{name}")
-        except NodeFailure:
-            ours.close()
-            raise
+            undone.pop_all()
         return ours
 
     def close(self) -> None:

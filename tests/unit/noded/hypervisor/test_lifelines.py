@@ -110,4 +110,4 @@ def _noded(root: Path) -> KvmHypervisor:
 
 
 def _was_given(qemu: ScriptedQemu, lines: int) -> bool:
-    return qemu.told.count("getfd") == lines
+    return qemu.told.count("getfd") >= lines  # what is not heard in time is given once more
