@@ -168,7 +168,7 @@ async def monitor(
         # task may have written to a connection whose end it had not been told of yet, which uvloop
         # takes for a mistake and not for an error of the connection.
         with contextlib.suppress(*_GONE, RuntimeError):
-            await client.disconnect()
+            await _end(client, patience_s)
 
 
 async def _begin(client: QMPClient, address: str) -> None:
@@ -191,6 +191,20 @@ async def _begin(client: QMPClient, address: str) -> None:
                     await asyncio.sleep(CROWD_S)
                 case _:
                     raise
+
+
+async def _end(client: QMPClient, patience_s: float) -> None:
+    """End a session; QEMU may not even take what it was told, and is not waited for then."""
+    breaking_off = asyncio.get_running_loop().call_later(patience_s, _break_off, client)
+    try:
+        await client.disconnect()
+    finally:
+        breaking_off.cancel()
+
+
+def _break_off(client: QMPClient) -> None:
+    if (writer := client._writer) is not None:  # noqa: SLF001 -- it would flush, for ever
+        writer.transport.abort()
 
 
 def _silent(guest: str, error: Exception) -> Silent:

@@ -14,7 +14,7 @@ from noded.hypervisor.kvm.monitor import Silent, monitor
 
 GREETING = json.dumps({"QMP": {"version": {"qemu": {}, "package": ""}, "capabilities": []}})
 DONE = json.dumps({"return": {}})
-
+MORE_THAN_FITS = "x" * (4 << 20)  # into all that lies between two ends of a connection
 
 EVENT = json.dumps({"event": "RESUME", "timestamp": {"seconds": 1, "microseconds": 2}})
 
@@ -64,6 +64,28 @@ def test_so_is_one_that_has_gone_away_when_it_is_asked(pauses: int) -> None:
                     for _ in range(pauses):
                         await asyncio.sleep(0)
                     await session.ask("query-status")
+
+    with tempfile.TemporaryDirectory(prefix="hv-") as directory:
+        uvloop.run(scenario(Path(directory)))
+
+
+def test_a_session_ends_though_qemu_takes_nothing_any_more() -> None:
+    async def scenario(directory: Path) -> None:
+        address, over = directory / "qmp.sock", asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(GREETING.encode() + b"\r\n")
+            await reader.read(4096)
+            writer.write(DONE.encode() + b"\r\n")
+            reader._transport.pause_reading()  # type: ignore[attr-defined]  # as if it were frozen
+            await over.wait()
+            writer.close()
+
+        async with await asyncio.start_unix_server(serve, address):
+            with pytest.raises(Silent, match="does not answer"):
+                async with monitor(address, "web1", patience_s=0.1) as session:
+                    await session.ask("human-monitor-command", command_line=MORE_THAN_FITS)
+            over.set()
 
     with tempfile.TemporaryDirectory(prefix="hv-") as directory:
         uvloop.run(scenario(Path(directory)))
