@@ -28,6 +28,7 @@ CALL = Trip(
 @pytest.fixture(autouse=True)
 def _usual(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GANTRY_SIM_SEEDS", raising=False)
+    monkeypatch.setenv("GANTRY_SIM_CARE", "usual")
 
 
 @pytest.mark.parametrize("turn", range(EVERY))
@@ -45,6 +46,24 @@ def test_an_edit_that_is_final_has_places_around_it_though_none_within(turn: int
 
 def test_among_stories_that_are_alike_every_place_is_met() -> None:
     assert {place for turn in range(EVERY) for place in some(PLACES, turn=turn)} == set(PLACES)
+
+
+def test_in_a_hurry_a_story_is_disturbed_at_its_ends_and_around_what_is_final(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GANTRY_SIM_CARE", "quick")
+    assert some(PLACES, turn=1, final=range(31, 58)) == [0, 30, 33, 57, 60, 87]
+    assert seeds.one_in(3) == 6
+    assert seeds.seeds(8) == [0, 1, 2, 3]
+    assert seeds.seeds(1) == [0]
+
+
+def test_a_word_for_how_much_is_tried_that_does_not_exist_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GANTRY_SIM_CARE", "carefree")
+    with pytest.raises(ValueError, match="carefree; it can be quick, usual, thorough"):
+        seeds.care()
 
 
 def test_a_short_story_is_disturbed_everywhere() -> None:
