@@ -25,7 +25,7 @@ from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Failing, Gate
 from tests.support.network import Fault, Trip
-from tests.support.seeds import is_thorough
+from tests.support.seeds import one_in
 from tests.support.story import is_call
 
 EXPORT = ExportInstance(instance_name=WEB1, target_node="alpha")
@@ -92,7 +92,7 @@ async def lost_at(order: Operation[Any, Any], index: int, *, ends_up: bool) -> b
 @pytest.mark.parametrize("name", ORDERS)
 def test_a_guest_is_never_left_stopped_because_its_second_node_is_lost(name: str) -> None:
     order, ends_up = ORDERS[name]
-    index, step = 0, 1 if is_thorough() else 3
+    index, step = 0, one_in(3)
     while simulate(lost_at(order, index, ends_up=ends_up)):
         index += step
     assert index > step, "there were not enough calls to be disturbed"

@@ -14,7 +14,7 @@ from tests.golden.states import WrittenState, versions, written_states
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster
 from tests.support.faults import Watching
-from tests.support.seeds import is_thorough
+from tests.support.seeds import one_in
 from tests.support.story import is_call
 
 STATES = {
@@ -22,7 +22,7 @@ STATES = {
     for version in versions()
     for state in written_states(version, "stories.json")
 }
-TOLD = list(STATES) if is_thorough() else list(STATES)[::5]
+TOLD = list(STATES)[:: one_in(5)]
 
 
 @pytest.mark.parametrize("told", TOLD)

@@ -36,7 +36,8 @@ def for_every_crash(told: Told) -> None:
     Whoever goes on from the journal brings the cluster to one and the same state.
     """
     # First what leaves the cluster as it was: the first of the others finds it so.
-    disturb(told.story, chain(_crashes_undoing(told), _crashes(told)))
+    undoing = () if told.in_short else _crashes_undoing(told)
+    disturb(told.story, chain(undoing, _crashes(told)))
 
 
 def for_every_change_of_sides(told: Told) -> None:
@@ -55,7 +56,8 @@ def for_every_change_of_sides(told: Told) -> None:
 
 
 def _crossings_of(told: Told) -> list[int]:
-    return some(worth_crashing(told.crossings), turn=told.turn, final=told.final_crossings)
+    places = some(worth_crashing(told.crossings), turn=told.turn, final=told.final_crossings)
+    return places[-1:] if told.in_short else places
 
 
 def _crossing(told: Told, index: int) -> str:

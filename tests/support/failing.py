@@ -69,6 +69,8 @@ async def fail_step(
 
 
 def _calls_of(told: Told) -> list[int]:
+    if told.in_short:
+        return []
     return some(worth_trying(told.calls), turn=told.turn, final=told.final_calls)
 
 
