@@ -15,15 +15,16 @@ import pytest
 from hypothesis import settings
 
 from tests.support.processes import add_option, pytest_runtestloop
+from tests.support.seeds import examples
 from tests.support.untold import untold
 
 __all__ = ("pytest_runtestloop",)  # a hook
 
 # A busy machine is no failure: by default an example that takes longer than 200 ms is one.
-settings.register_profile("gantry", deadline=None)
+settings.register_profile("gantry", deadline=None, max_examples=examples(100))
 settings.load_profile("gantry")
 
-YOUNG_OBJECTS = 10_000  # instead of 700: simulations make many that die at once
+YOUNG_OBJECTS = 50_000  # instead of 700: simulations make many that die at once
 HANGS_S = 120.0  # a test that takes longer shows where it is
 LATE_S = 5.0  # how much later it may do so
 

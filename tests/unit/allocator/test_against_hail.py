@@ -15,6 +15,7 @@ from common.record import replace
 from coordinator.allocator.relocation.relocate import relocate
 from coordinator.allocator.request import Allocate, GroupOutcome, Relocate
 from coordinator.allocator.snapshot import Snapshot
+from tests.support.seeds import examples
 from tests.unit.allocator import hail
 from tests.unit.allocator.clusters import TEMPLATES, Taste, random_request, random_snapshot
 from tests.unit.allocator.small import survey
@@ -22,7 +23,7 @@ from tests.unit.allocator.small import survey
 pytestmark = hail.needs_hail
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(examples(100)))
 def test_allocation(seed: int, tmp_path: Path) -> None:
     rng = Random(seed)
     taste = Taste.random(rng)
@@ -30,7 +31,7 @@ def test_allocation(seed: int, tmp_path: Path) -> None:
     compare(snapshot, random_request(rng, taste, snapshot), tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(20)))
 def test_allocation_in_a_group_asked_for(seed: int, tmp_path: Path) -> None:
     rng = Random(seed)
     taste = replace(Taste.random(rng), groups=3, nodes=9)
@@ -43,7 +44,7 @@ def test_allocation_in_a_group_asked_for(seed: int, tmp_path: Path) -> None:
     compare(snapshot, replace(random_request(rng, taste, snapshot), group=group), tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(20)))
 def test_allocation_where_nodes_lack_what_scores_divide_by(seed: int, tmp_path: Path) -> None:
     rng = Random(seed)
     taste = Taste.random(rng)
@@ -57,7 +58,7 @@ def test_allocation_where_nodes_lack_what_scores_divide_by(seed: int, tmp_path: 
     compare(snapshot, random_request(rng, taste, snapshot), tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_relocation(seed: int, tmp_path: Path) -> None:
     rng = Random(seed)
     snapshot = random_snapshot(rng, replace(Taste.random(rng), templates=TEMPLATES, fill=0.3))

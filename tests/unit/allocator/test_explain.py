@@ -14,6 +14,7 @@ from coordinator.allocator.model.terms import Term
 from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate, Survey
 from coordinator.allocator.snapshot import Snapshot
+from tests.support.seeds import examples
 from tests.unit.allocator.clusters import Taste, random_request, random_snapshot
 from tests.unit.allocator.small import cluster, demand, node
 
@@ -24,7 +25,7 @@ def explained(snapshot: Snapshot, request: Allocate) -> tuple[Survey, tuple[Part
     return found, parts_of(model, request, found.nodes) if found.nodes else ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(seed=st.integers(0, 2**32))
 def test_the_parts_add_up_to_the_scores(seed: int) -> None:
     rng = Random(seed)

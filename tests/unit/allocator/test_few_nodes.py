@@ -24,9 +24,10 @@ from coordinator.allocator.snapshot import Instance
 from coordinator.htools import hail
 from tests.diff import text_clusters
 from tests.diff.messages import KINDS, random_message, random_words
+from tests.support.seeds import examples
 from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 
-SEEDS = range(60)
+SEEDS = range(examples(60))
 HEAVY = {"dataclasses", "json", "msgspec", "numpy", "re", "typing"}
 PROJECT = Path(__file__).parents[3]
 
@@ -39,7 +40,7 @@ def answer(text: str, words: list[str]) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_the_same_with_arrays(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in range(40):
+    for seed in range(examples(40)):
         rng = Random(f"{kind}{seed}")
         text, words = json.dumps(random_message(rng, kind)), [*random_words(rng), "-v"]
         with monkeypatch.context() as few:

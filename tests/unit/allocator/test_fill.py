@@ -24,10 +24,11 @@ from coordinator.allocator.policy import Bounds, Spec
 from coordinator.allocator.refusal import Failure
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Instance, Snapshot
+from tests.support.seeds import examples
 from tests.unit.allocator.clusters import OURS, Taste, random_snapshot
 from tests.unit.allocator.small import DEFAULT, node
 
-SEEDS = range(24)
+SEEDS = range(examples(24))
 
 
 def wanted(rng: Random, template: DiskTemplate) -> Instance:

@@ -16,11 +16,12 @@ from coordinator.allocator.refusal import Reason
 from coordinator.allocator.request import Allocate
 from coordinator.allocator.snapshot import Snapshot
 from coordinator.allocator.tags import TagRules
+from tests.support.seeds import examples
 from tests.unit.allocator.clusters import Taste, random_demand, random_request, random_snapshot
 from tests.unit.allocator.small import survey
 
 seeds = st.integers(0, 2**32)
-often = settings(max_examples=60, deadline=None)
+often = settings(max_examples=examples(60))
 
 
 def problem(seed: int) -> tuple[Snapshot, Allocate]:

@@ -18,6 +18,7 @@ from coordinator.allocator.model.state import State
 from coordinator.allocator.model.terms import SPREADS, TOLERANCE, WEIGHTS, Term
 from coordinator.allocator.model.trials import as_primary
 from coordinator.allocator.request import Allocate
+from tests.support.seeds import examples
 from tests.unit.allocator.clusters import Taste, random_demand, random_snapshot
 from tests.unit.allocator.simple_score import SimpleCluster
 from tests.unit.allocator.small import survey
@@ -25,7 +26,7 @@ from tests.unit.allocator.small import survey
 seeds = st.integers(0, 2**32)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(seed=seeds)
 def test_the_score_as_it_stands_is_the_simple_one_to_the_last_bit(seed: int) -> None:
     rng = Random(seed)
@@ -35,7 +36,7 @@ def test_the_score_as_it_stands_is_the_simple_one_to_the_last_bit(seed: int) -> 
     assert scope.standing.value == simple
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(seed=seeds)
 def test_the_score_of_a_choice_is_the_simple_one_with_the_instance_placed(seed: int) -> None:
     rng = Random(seed)
@@ -54,7 +55,7 @@ def test_the_score_of_a_choice_is_the_simple_one_with_the_instance_placed(seed: 
                 assert choice.score == pytest.approx(score, rel=1e-9, abs=2e-7)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(seed=seeds)
 @example(seed=252)  # a second group makes terms differ that are equal in the first
 def test_no_pair_scores_less_than_the_bound_of_its_primary(seed: int) -> None:
@@ -73,7 +74,7 @@ def test_no_pair_scores_less_than_the_bound_of_its_primary(seed: int) -> None:
             assert not score < bounds[primary]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(seed=seeds)
 def test_estimates_of_single_nodes_are_close_enough_too(seed: int) -> None:
     rng = Random(seed)

@@ -13,10 +13,11 @@ from coordinator.quorum.decide import confirm, decide
 from coordinator.quorum.objection import NamedOther, NoMajority, Objection
 from coordinator.quorum.question import Mode, Question
 from coordinator.quorum.verdict import Refused, Won
+from tests.support.seeds import examples
 from tests.unit.quorum.protocol import History, Node, World, extended
 
 STEPS = 2_000
-SEEDS = range(100)
+SEEDS = range(examples(100))
 
 
 def run(seed: int) -> World:

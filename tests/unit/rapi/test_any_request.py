@@ -12,6 +12,7 @@ from coordinator.rapi.conditions import accepts, check_unchanged, is_known
 from coordinator.rapi.failures import Refusal
 from coordinator.rapi.routes import ROUTES, Router
 from coordinator.rapi.users import credentials
+from tests.support.seeds import examples
 
 KEYS = st.sampled_from(
     ["name", "os", "instances", "disks", "hvparams", "usb_devices", "__version__", "mode", "live",
@@ -32,7 +33,7 @@ SUBMISSIONS = [route for route in ROUTES if route.opcode and route.read is None]
 
 
 @given(st.sampled_from(SUBMISSIONS), QUERIES, JSON)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_any_body_and_query_are_parameters_or_are_refused(
     route: Any, query: str, body: Any
 ) -> None:

@@ -29,6 +29,7 @@ from tests.support.candidates import (
     stored_rows,
 )
 from tests.support.clock import simulate
+from tests.support.seeds import examples
 
 NODES = tuple(NodeName(name) for name in ("alpha", "beta", "gamma", "delta", "epsilon"))
 
@@ -189,7 +190,7 @@ _transactions = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(_transactions, st.integers(0, 2**32))
 def test_any_interleaving_gives_one_state(
     transactions: list[tuple[float, list[Update]]], seed: int
