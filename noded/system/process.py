@@ -140,7 +140,7 @@ def start(argv: tuple[str, ...], log: Path, handed: Iterable[int] = ()) -> Proce
     except OSError as error:
         raise NodeFailure(f"Cannot start {argv[0]}: {error.strerror}.", program=argv[0]) from error
     # Its memory is there, but the kernel may have yet to say where in it the arguments are.
-    while not _arguments(pid) and not started.has_ended:
+    while not (_arguments(pid) or _is_ending(pid) or started.has_ended):
         os.sched_yield()
     return started
 
