@@ -11,6 +11,7 @@ from common.model.disk import Disk, DrbdBacking
 from common.model.template import DiskTemplate
 from common.names import InstanceName, JobId, MiB
 from coordinator.operations.cluster.verify_group import VerifyGroup
+from coordinator.operations.devices import DiskRequest
 from coordinator.operations.group.assign_nodes import AssignNodes
 from coordinator.operations.instance.change_group import ChangeGroup
 from coordinator.operations.instance.failover import FailOverInstance
@@ -29,6 +30,7 @@ from tests.sim.stories.reserved import COMMIT, reserved
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, outcome, simulated_cluster
 from tests.support.faults import Slow
+from tests.support.image import GROUP
 from tests.support.network import Trip
 
 
@@ -101,6 +103,19 @@ def test_a_reservation_grows_only_where_there_is_room() -> None:
             await cluster.run(replace(change, beparams={"memory": 128}))  # gives back
             with pytest.raises(GntError, match="gamma"):
                 await cluster.run(replace(change, beparams={"memory": 256}))
+
+    simulate(scenario())
+
+
+def test_what_a_reservation_gives_up_is_room_for_what_it_gets() -> None:
+    async def scenario() -> None:
+        async with simulated_cluster() as cluster:
+            cluster.machines["gamma"].volumes.groups[GROUP].capacity = MiB(700)
+            await web1(cluster, order("web1", pnode="gamma", disks=(DiskRequest(size=512),)))
+            change = ModifyInstance(instance_name=WEB1, disk_template=DiskTemplate.DRBD)
+            await cluster.run(replace(change, remote_node="beta"))  # 512 MiB, and 128 of metadata
+            with pytest.raises(NoCapacity, match="gamma"):
+                await cluster.run(GrowDisk(instance_name=WEB1, disk=0, amount=MiB(64)))
 
     simulate(scenario())
 

@@ -77,6 +77,9 @@ CASES = {
         lambda name: ReplaceDisks(instance_name=name, remote_node="beta"),
         "beta", MiB(64 + 128),
     ),
+    "disks are made anew where they were": Case(
+        on_gamma, lambda name: RecreateDisks(instance_name=name), "gamma", MiB(64)
+    ),
     "disks are made anew elsewhere": Case(
         on_gamma,
         lambda name: RecreateDisks(instance_name=name, nodes=("beta",)),
@@ -96,9 +99,10 @@ def test_one_of_two_is_given_what_space_there_is(case: Case) -> None:
             there = sum(volume.size for volume in group.volumes.values())
             if case.reserved:
                 there = MiB(len(BOTH) * 64)
-            group.capacity = MiB(there + 2 * case.takes - 1)
             if isinstance(case.change(BOTH[0]), RecreateDisks):
+                there = MiB(0)
                 cluster.machines["gamma"].volumes.groups[GROUP].volumes.clear()
+            group.capacity = MiB(there + 2 * case.takes - 1)
             numbers = [await cluster.submit(case.change(name)) for name in BOTH]
             jobs = [await cluster.finished(number) for number in numbers]
             failures = [job.ops[0].failure for job in jobs if job.ops[0].failure]

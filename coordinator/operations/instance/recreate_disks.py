@@ -143,6 +143,7 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
             indices = tuple(range(len(disks)))
             _check_absent(before, indices, found)
         with another_if_stale(cluster, place) if place else nullcontext():
+            planned = _with_room(after, disks, indices)
             await take_space(cluster, promise_of_space(planned), nodes, for_new=True)
         return RecreatePlan(
             nodes=tuple(node.ref for node in nodes),
@@ -156,7 +157,7 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
         )
 
     def promises(self, plan: RecreatePlan) -> Iterable[Promise]:
-        return [promise_of_space(PlannedInstance(plan.after, plan.disks))]
+        return [promise_of_space(_with_room(plan.after, plan.disks, plan.indices))]
 
     def recipe(self, cluster: Cluster, plan: RecreatePlan) -> Iterator[Step]:
         for index in plan.indices:
@@ -246,6 +247,13 @@ class RecreateDisks(Operation[Place | None, RecreatePlan], kw_only=True):
                 instance=instance.name,
             )
         return tuple(missing)
+
+
+def _with_room(
+    instance: Instance, disks: tuple[Disk, ...], indices: Iterable[int]
+) -> PlannedInstance:
+    """Return an instance as it will be, of which these disks take space once more."""
+    return PlannedInstance(instance, disks, anew=frozenset(disks[index].uuid for index in indices))
 
 
 async def _check_is_down(cluster: Cluster, instance: Instance) -> None:

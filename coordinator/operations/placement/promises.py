@@ -13,7 +13,7 @@ from common.model.disk import Disk
 from common.model.instance import Instance, nodes_of
 from common.model.nic import Nic
 from common.model.pool import Pool
-from common.names import GroupId, InstanceId, MiB, NodeId
+from common.names import DiskId, GroupId, InstanceId, MiB, NodeId
 from coordinator.locks.names import Owner
 
 
@@ -24,6 +24,7 @@ class PlannedInstance(NamedTuple):
     disks: tuple[Disk, ...]
     nics: tuple[Nic, ...] = ()  # of one that is new
     group: GroupId | None = None  # the only one where it may go, whatever its policy says
+    anew: frozenset[DiskId] = frozenset()  # that are made, as they are not where they should be
 
     @property
     def nodes(self) -> tuple[NodeId, ...]:

@@ -78,7 +78,7 @@ class Room:
     def _has_come(self, one: PlannedInstance) -> bool:
         """Tell whether an instance is on all its nodes, with its disks as large as planned."""
         present = self._configured(one)
-        if present is None or not set(one.nodes) <= set(present.nodes):
+        if present is None or one.anew or not set(one.nodes) <= set(present.nodes):
             return False
         sizes = {disk.uuid: disk.size for disk in present.disks}
         return all(disk.size <= sizes.get(disk.uuid, -1) for disk in one.disks)
@@ -209,13 +209,15 @@ class Room:
         """Return what an instance is going to take of a node's pools beside what it takes already.
 
         None stands for all nodes, where they share the pool. Disks that are to be others take
-        their space while the new ones take theirs.
+        their space while the new ones take theirs, unless they are only reserved; those that are
+        made anew take none.
         """
         present = self._configured(one)
         if present is None or not (node is None or node in present.nodes):
             return self.taken(one.disks)
-        kept = {disk.uuid for disk in one.disks}
-        taken = [disk for disk in present.disks if disk.uuid in kept]
+        kept = {disk.uuid for disk in one.disks} - one.anew
+        is_reserved = present.instance.forthcoming
+        taken = [disk for disk in present.disks if is_reserved or disk.uuid in kept]
         return self.taken(one.disks) - self.taken(taken)
 
     def taken(self, disks: Sequence[Disk]) -> Counter[Unit]:
