@@ -25,12 +25,16 @@ from coordinator.operations.node.failover import FailOverNode
 from coordinator.operations.node.leave import check_can_leave
 from coordinator.operations.node.migrate import MigrateNode
 from coordinator.operations.node.modify import ModifyNode, ModifyPlan
-from coordinator.operations.parameter import Syntax, hidden, option
+from coordinator.operations.parameter import Syntax, option
 from coordinator.operations.step import Step
 from coordinator.operations.steps.checks import check_online
 from coordinator.state.config import Config
 
 _ENDED = ("success", "error", "canceled")
+
+
+class Moved(Order):
+    """What the job that drained the node has left to others has ended: it is seen what is next."""
 
 
 class MaintainPlan(Order, kw_only=True):
@@ -42,7 +46,7 @@ class MaintainPlan(Order, kw_only=True):
 
 
 @operation("OP_NODE_MAINTAIN")
-class MaintainNode(Operation[None, MaintainPlan], kw_only=True):
+class MaintainNode(Operation[Moved | None, MaintainPlan], kw_only=True):
     """Drain a node and have its instances move away; afterwards, have it all come back.
 
     If an instance cannot leave, or its job is cancelled, everything comes back at once.
@@ -65,21 +69,23 @@ class MaintainNode(Operation[None, MaintainPlan], kw_only=True):
         option("--failover", help="stop what runs, and start it elsewhere", syntax=Syntax.FLAG),
     ] = False
     iallocator: AllocatorOption = None
-    has_moved: Annotated[bool, hidden("the moves have ended: look what comes next")] = False
 
     def is_for_root(self) -> bool:
         return True  # it makes other nodes candidates
 
-    def locks(self, config: Config, _: None) -> Wanted:
-        if self.has_moved:
+    def locks(self, config: Config, moved: Moved | None) -> Wanted:
+        if moved:
             return wanted(nodes=[config.node(self.node_name).uuid])
         return wanted(nodes_exclusive=[node.uuid for node in config.sorted_nodes()])  # the pool
 
-    async def prepare(self, cluster: Cluster, _: None) -> MaintainPlan:
+    async def choose(self, cluster: Cluster) -> Moved | None:  # noqa: ARG002
+        return None  # only the job that has drained the node knows
+
+    async def prepare(self, cluster: Cluster, moved: Moved | None) -> MaintainPlan:
         if self.back and self.reboot:
             raise InvalidRequest("Say --reboot before the work on a node, or --back after it.")
         node = cluster.config.node(self.node_name)
-        if self.has_moved:
+        if moved:
             return self._go_on(cluster, node)
         return await (self._back(cluster, node) if self.back else self._away(cluster, node))
 
@@ -131,11 +137,10 @@ class MaintainNode(Operation[None, MaintainPlan], kw_only=True):
         if lone := [i.name for i in mirrored if not i.forthcoming]:
             cluster.log(f"There is one copy only of {', '.join(lone)} while {node.name} is down.")
         moves = tuple((FollowUp(input=self._move(instance)),) for instance in instances)
-        look = MaintainNode(node_name=node.name, reboot=self.reboot, has_moved=True).to_input()
+        look = MaintainNode(node_name=node.name, reboot=self.reboot).to_input()
         depends = [[-number, list(_ENDED)] for number in range(1, len(moves) + 1)]
-        return MaintainPlan(
-            modify=modify, jobs=(*moves, (FollowUp(input=look | {"depends": depends}),))
-        )
+        then = FollowUp(input=look | {"depends": depends}, choice=Moved())
+        return MaintainPlan(modify=modify, jobs=(*moves, (then,)))
 
     def _move(self, instance: Instance) -> dict[str, Any]:
         kind = FailOverNode if self.failover else MigrateNode
