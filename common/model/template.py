@@ -138,6 +138,12 @@ TRAITS: Mapping[str, Traits] = {
 MIRRORED = DiskTemplate.DRBD
 """What an instance becomes that is given a secondary node."""
 
+ON_ONE_NODE = DiskTemplate.PLAIN
+"""What has the data of an instance on one node, as a mirrored one has it on each of its nodes."""
+
+ON_NO_NODE = DiskTemplate.EXT
+"""What takes no space of nodes, and can run on any."""
+
 ENABLED_AT_FIRST = (DiskTemplate.SHAREDFILE, DiskTemplate.FILE, DiskTemplate.DISKLESS)
 """What a new cluster has unless it is told: what needs nothing but a directory."""
 

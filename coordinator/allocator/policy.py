@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 
-from common.model.template import DiskTemplate
+from common.model.template import TRAITS, DiskTemplate
 from common.record import Record
 from coordinator.allocator.refusal import Reason
 
@@ -72,7 +72,7 @@ def asked_amounts(demand: Any, *, exclusive: bool = False) -> tuple[tuple[int | 
     With ``exclusive`` storage the spindles of the disks count instead of the spindle use.
     """
     spindles = demand.disk_spindles if exclusive else demand.spindle_use
-    count = () if demand.template == "diskless" else (len(demand.disks),)
+    count = (len(demand.disks),) if TRAITS[demand.template].has_disks else ()
     return (demand.memory,), demand.disks, (demand.vcpus,), (spindles,), count
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from common.model.allocation_policy import AllocationPolicy
-from common.model.template import TRAITS
+from common.model.template import MIRRORED, TRAITS
 from common.record import Record, fields_of
 from coordinator.allocator.policy import InstancePolicy
 from coordinator.allocator.rows import Rows
@@ -110,7 +110,7 @@ class Instance(Record):
     status: str = "running"
     primary: int = NOWHERE
     secondary: int = NOWHERE
-    template: str = "drbd"
+    template: str = MIRRORED
     auto_balance: bool = True
     tags: Collection[str] = ()
     spindle_use: int = 1

@@ -155,12 +155,13 @@ def _with_loads(cluster: Snapshot, options: Parsed) -> Snapshot:
 
 def _after(cluster: Snapshot, request: Request, answer: Answer) -> Snapshot:
     """The cluster once the answer is carried out."""
+    from common.model.template import MIRRORED
     from common.record import replace
     from coordinator.htools.view import at_home, settled
 
     moved = [(at, at_home(cluster.instances[at], homes)) for at, homes in answer.after.items()]
     if isinstance(request, AllocateSecondary):
-        moved = [(at, replace(one, template="drbd")) for at, one in moved]
+        moved = [(at, replace(one, template=MIRRORED)) for at, one in moved]
     news = request.news if isinstance(request, AllocateMany) else ()
     news = (request.new,) if isinstance(request, AllocateOne) else news
     named = {new.instance.name: new.instance for new in news}

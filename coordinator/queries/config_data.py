@@ -18,7 +18,7 @@ from common.model.nic import Nic
 from common.model.node import Node
 from common.model.policy import wire_policy
 from common.model.storage_directory import DIRECTORIES
-from common.model.template import DiskTemplate
+from common.model.template import ON_ONE_NODE, DiskTemplate
 from coordinator.queries.cluster_fields import CONFIG_VERSION
 from coordinator.queries.live import Live
 from coordinator.queries.network_fields import NetworkRow
@@ -185,7 +185,7 @@ def _disk(disk: Disk, template: DiskTemplate | None) -> dict[str, Any]:
         parts = ((backing.data, disk.size), (backing.meta, META_SIZE))
         children = [
             {
-                "dev_type": "plain",
+                "dev_type": ON_ONE_NODE,
                 "logical_id": volume.logical_id(disk.nodes),
                 "size": size,
                 "nodes": disk.nodes,

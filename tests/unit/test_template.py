@@ -46,7 +46,6 @@ def test_disks_are_in_the_pools_that_nodes_report() -> None:
 PROJECT = Path(__file__).parents[2]
 OWNERS = ("common/model/template.py", "common/model/disk_parameters.py", "coordinator/disks/")
 EXCEPTED = frozenset({
-    "coordinator/allocator/policy.py",  # is read for small requests, where every import counts
     "coordinator/iallocator/show.py",  # spells those that hail calls otherwise
 })  # fmt: skip
 
@@ -66,6 +65,11 @@ def comparisons(path: Path) -> Iterator[str]:
             case ast.Compare() | ast.MatchValue():
                 texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
                 yield from (f"{path}:{node.lineno} compares {t!r}" for t in texts if t in TRAITS)
+            case (
+                ast.keyword(arg="template", value=ast.Constant() as given)
+                | ast.AnnAssign(target=ast.Name(id="template"), value=ast.Constant() as given)
+            ) if given.value in TRAITS:
+                yield f"{path}:{given.lineno} sets {given.value!r}"
             case ast.Tuple(elts=names) | ast.List(elts=names) | ast.Set(elts=names):
                 yield from _listed(path, node, names)
             case ast.Dict(keys=names):
@@ -105,6 +109,9 @@ def test_nobody_but_their_owner_tells_templates_apart() -> None:
         ("names = ['plain', other, 'drbd']", True),
         ("names = {'plain': 'DTPlain', **others, 'drbd': 'DTDrbd8'}", True),
         ("word = ('plain', 'text')", False),
+        ("replace(instance, template='drbd')", True),
+        ("template: str = 'drbd'", True),
+        ("replace(instance, template=MIRRORED)", False),
     ],
 )
 def test_a_comparison_is_found(tmp_path: Path, text: str, is_comparison: bool) -> None:

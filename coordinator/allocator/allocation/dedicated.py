@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 
+from common.model.template import ON_ONE_NODE
 from common.record import Record
 from coordinator.allocator.model.resources import asked
 from coordinator.allocator.model.shift import add_primary, add_secondary
@@ -161,7 +162,7 @@ def _sizes(policy: InstancePolicy) -> list[Instance]:
     return [
         Instance(
             name="",
-            template="plain",
+            template=ON_ONE_NODE,
             memory=spec.memory_size,
             vcpus=spec.cpu_count,
             disk=spec.disk_size,

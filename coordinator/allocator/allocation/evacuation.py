@@ -42,15 +42,15 @@ def can_evacuate(
     mirrored = [r for r in residents if r.demand.is_mirrored and r.secondary != NOWHERE]
     moved = [r for r in residents if r.demand.traits.leaves_as_it_is]
     anew = [r for r in residents if r.demand.is_made_anew]
-    told = all_fit(state, [r.demand for r in (*moved, *anew)], node, targets, after=mirrored)
-    if told is False:
+    fits = all_fit(state, [r.demand for r in (*moved, *anew)], node, targets, after=mirrored)
+    if fits is False:
         return False
     try:
         for resident in mirrored:
             fail_over(state, resident, force=True)
     except Refusal:
         return False
-    if told:
+    if fits:
         return True
     if not all(_move(state, resident, targets, in_group) for resident in moved):
         return False

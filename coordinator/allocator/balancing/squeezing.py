@@ -11,6 +11,7 @@ from math import floor
 
 import numpy as np
 
+from common.model.template import ON_NO_NODE
 from common.record import replace
 from coordinator.allocator.balancing.balance import Balance, Move
 from coordinator.allocator.balancing.moves import Limits
@@ -50,7 +51,7 @@ def one_more(spec: Spec, factor: float) -> Instance:
         vcpus=floor(factor * spec.cpu_count),
         status="running",
         primary=0,
-        template="ext",
+        template=ON_NO_NODE,
         auto_balance=False,
         spindle_use=floor(factor * spec.spindle_use),
         disk_spindles=0,
