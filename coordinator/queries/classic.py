@@ -10,7 +10,7 @@ from coordinator.queries.query import query
 from coordinator.queries.source import Source
 from coordinator.queries.subject import find_subject
 from coordinator.state.config import Config
-from coordinator.state.kinds import NETWORK
+from coordinator.state.tagged import Tagged, find_tagged
 
 
 async def query_objects(
@@ -91,19 +91,9 @@ def query_tags(kind: str, name: str, config: Config) -> list[str]:
         InvalidRequest: objects of this kind have no tags.
         NotFound: there is no such object.
     """
-    match kind:
-        case "cluster":
-            return sorted(config.cluster.tags)
-        case "node":
-            return sorted(config.node(name).tags)
-        case "nodegroup":
-            return sorted(config.group(name).tags)
-        case "instance":
-            return sorted(config.instance(name).tags)
-        case "network":
-            return sorted(config.get(NETWORK, name).tags)
-        case _:
-            raise InvalidRequest(f"There are no tags of a “{kind}”.")
+    if kind not in set(Tagged):
+        raise InvalidRequest(f"There are no tags of a “{kind}”.")
+    return sorted(find_tagged(config, Tagged(kind), name).tags)
 
 
 async def query_exports(nodes: Sequence[str], source: Source) -> dict[str, list[str] | bool]:

@@ -21,8 +21,8 @@ from coordinator.operations.instance.shutdown import ShutDownInstance
 from coordinator.operations.instance.startup import StartInstance
 from coordinator.operations.node.modify import ModifyNode
 from coordinator.operations.tags.add import AddTags
-from coordinator.operations.tags.tagged import Tagged
 from coordinator.operations.test.delay import Delay
+from coordinator.state.tagged import Tagged
 from tests.sim.members import add_delta
 from tests.sim.settings import BETA, WEB1, changed, create, mirrored
 from tests.sim.stories.backup import web1_exported_to_beta

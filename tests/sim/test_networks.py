@@ -23,7 +23,7 @@ from coordinator.operations.network.modify import ModifyNetwork
 from coordinator.operations.network.remove import RemoveNetwork
 from coordinator.operations.network.rename import RenameNetwork
 from coordinator.operations.tags.add import AddTags
-from coordinator.operations.tags.tagged import Tagged
+from coordinator.state.tagged import Tagged
 from tests.sim.lan import CONNECT, LAN, asked, in_lan, nics_of, outside, play
 from tests.sim.settings import BETA, GAMMA, WEB1, added, changed, create, removed
 from tests.support.clock import simulate

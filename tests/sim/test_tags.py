@@ -13,7 +13,7 @@ from coordinator.operations.tags.add import AddTags
 from coordinator.operations.tags.get import GetTags
 from coordinator.operations.tags.remove import RemoveTags
 from coordinator.operations.tags.search import SearchTags
-from coordinator.operations.tags.tagged import Tagged
+from coordinator.state.tagged import Tagged
 from tests.sim.settings import create
 from tests.support.clock import simulate
 from tests.support.cluster import SimulatedCluster, simulated_cluster

@@ -14,16 +14,11 @@ from coordinator.operations.base import Operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.parameter import Syntax, argument
 from coordinator.operations.step import Edit, Step, record
-from coordinator.operations.tags.tagged import (
-    KindArgument,
-    NameArgument,
-    Tagged,
-    find_tagged,
-    locks_of_tagged,
-)
+from coordinator.operations.tags.tagged import KindArgument, NameArgument, locks_of_tagged
 from coordinator.state.config import Config
 from coordinator.state.rows import Put
 from coordinator.state.state import State
+from coordinator.state.tagged import Tagged, find_tagged
 
 
 class TagPlan(Order, kw_only=True):

@@ -5,8 +5,9 @@ from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
-from coordinator.operations.tags.tagged import KindArgument, NameArgument, find_tagged
+from coordinator.operations.tags.tagged import KindArgument, NameArgument
 from coordinator.state.config import Config
+from coordinator.state.tagged import find_tagged
 
 
 class Tags(Order):

@@ -9,8 +9,8 @@ from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.locking import wanted
 from coordinator.operations.parameter import argument
-from coordinator.operations.tags.tagged import all_tagged
 from coordinator.state.config import Config
+from coordinator.state.tagged import all_tagged
 
 
 class Found(Order):

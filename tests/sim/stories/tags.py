@@ -4,7 +4,7 @@ from coordinator.operations.tags.add import AddTags
 from coordinator.operations.tags.get import GetTags
 from coordinator.operations.tags.remove import RemoveTags
 from coordinator.operations.tags.search import SearchTags
-from coordinator.operations.tags.tagged import Tagged
+from coordinator.state.tagged import Tagged
 from tests.sim.settings import GAMMA, WEB1, web1_on
 from tests.support.cluster import SimulatedCluster
 from tests.support.story import Story
