@@ -5,13 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from common.errors import InvalidRequest
-from coordinator.queries.archived import with_archived
-from coordinator.queries.exports import with_exports
 from coordinator.queries.field import Field, Missing, Needs, unknown_field
 from coordinator.queries.filter import Predicate, compile_filter, fields_of, names_asked
 from coordinator.queries.live import Live
-from coordinator.queries.operating_systems import with_systems
-from coordinator.queries.providers import with_providers
 from coordinator.queries.source import Source
 from coordinator.queries.subject import Subject, find_subject
 
@@ -29,15 +25,10 @@ async def query(what: str, fields: Sequence[str], qfilter: Any, source: Source) 
         InvalidRequest: no such kind, no such filter.
         NotFound: the filter only lists names, and one does not exist.
     """
-    columns = _columns(find_subject(what), fields)
-    if what == "job":
-        source = await with_archived(source, qfilter)
-    if what == "export":
-        source = await with_exports(source)
-    if what == "os":
-        source = await with_systems(source)
-    if what == "extstorage":
-        source = await with_providers(source)
+    subject = find_subject(what)
+    columns = _columns(subject, fields)
+    if subject.fetched is not None:
+        source = await subject.fetched(source, qfilter)
     rows = await _rows(what, columns, qfilter, source)
     data = []
     for number, row in enumerate(rows, start=1):

@@ -1,6 +1,6 @@
 """What can be queried: its fields, and how its rows are found."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -10,8 +10,9 @@ from common.model.filter_rule import in_order
 from common.model.stored import Stored
 from common.names import JobId
 from coordinator.locks.report import LockRow
+from coordinator.queries.archived import with_archived
 from coordinator.queries.cluster_fields import CLUSTER_FIELDS, ClusterRow
-from coordinator.queries.exports import ExportRow, export_rows
+from coordinator.queries.exports import ExportRow, export_rows, with_exports
 from coordinator.queries.field import Field, Kind, Table, table
 from coordinator.queries.filter_rule_fields import FILTER_RULE_FIELDS, FilterRuleRow
 from coordinator.queries.group_fields import GROUP_FIELDS, GroupRow
@@ -23,8 +24,8 @@ from coordinator.queries.lock_fields import LOCK_FIELDS
 from coordinator.queries.lock_names import named
 from coordinator.queries.network_fields import NETWORK_FIELDS, NetworkRow
 from coordinator.queries.node_fields import NODE_FIELDS, NodeRow
-from coordinator.queries.operating_systems import OS_FIELDS, os_rows
-from coordinator.queries.providers import PROVIDER_FIELDS, provider_rows
+from coordinator.queries.operating_systems import OS_FIELDS, os_rows, with_systems
+from coordinator.queries.providers import PROVIDER_FIELDS, provider_rows, with_providers
 from coordinator.queries.source import Source
 from coordinator.state import kinds
 from coordinator.state.config import Config
@@ -38,13 +39,15 @@ class Subject:
 
     ``every`` gives all rows in order. ``named`` gives those of some names, as often and in
     the order they were asked for, and raises NotFound for a name that does not exist; None
-    where rows have no names.
+    where rows have no names. ``fetched`` gives the source with what has to be fetched first for
+    rows that fit a filter.
     """
 
     fields: Table[Any]
     key: str  # the field that has the name
     every: Callable[[Source, Live], Iterable[Any]]
     named: Callable[[Source, Live, Sequence[Any]], Iterable[Any]] | None = None
+    fetched: Callable[[Source, Any], Awaitable[Source]] | None = None
 
 
 def _of(
@@ -112,16 +115,22 @@ _EXPORT_FIELDS: Table[ExportRow] = table((
 ))
 SUBJECTS: dict[str, Subject] = {
     "cluster": Subject(CLUSTER_FIELDS, "name", lambda s, _: [ClusterRow(s.state.config)]),
-    "export": Subject(_EXPORT_FIELDS, "export", lambda source, _: export_rows(source)),
-    "extstorage": Subject(PROVIDER_FIELDS, "name", lambda source, _: provider_rows(source)),
+    "export": Subject(
+        _EXPORT_FIELDS, "export", lambda source, _: export_rows(source),
+        fetched=lambda source, _: with_exports(source)),
+    "extstorage": Subject(
+        PROVIDER_FIELDS, "name", lambda source, _: provider_rows(source),
+        fetched=lambda source, _: with_providers(source)),
     "filter": Subject(FILTER_RULE_FIELDS, "uuid", _filters, _named_filters),
     "group": _of(kinds.GROUP, GROUP_FIELDS, GroupRow),
     "instance": _of(kinds.INSTANCE, INSTANCE_FIELDS, InstanceRow),
-    "job": Subject(JOB_FIELDS, "id", _jobs, _named_jobs),
+    "job": Subject(JOB_FIELDS, "id", _jobs, _named_jobs, with_archived),
     "lock": Subject(LOCK_FIELDS, "name", _locks),
     "network": _of(kinds.NETWORK, NETWORK_FIELDS, NetworkRow),
     "node": _of(kinds.NODE, NODE_FIELDS, NodeRow),
-    "os": Subject(OS_FIELDS, "name", lambda source, _: os_rows(source)),
+    "os": Subject(
+        OS_FIELDS, "name", lambda source, _: os_rows(source),
+        fetched=lambda source, _: with_systems(source)),
 }
 # fmt: on
 
