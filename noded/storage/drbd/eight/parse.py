@@ -84,11 +84,6 @@ def read_progress(text: str) -> dict[int, Progress]:
     return found
 
 
-def count_devices(text: str) -> int:
-    """Return how many devices ``/proc/drbd`` tells of."""
-    return len(_NUMBER.findall(text))
-
-
 def _device(said: Message, progress: Progress) -> Device:
     disk, net = said.parts.get(DISK), said.parts.get(NET)
     state = said.parts.get(STATE, {})
