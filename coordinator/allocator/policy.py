@@ -96,7 +96,7 @@ def check_policy(policy: InstancePolicy, demand: Any, *, exclusive: bool = False
 def _beyond(
     bound: Spec, amounts: Sequence[Sequence[int | None]], beyond: Callable[[int, int], bool]
 ) -> Reason:
-    """The first quantity that is beyond its bound, or not told."""
+    """The first quantity that is beyond its bound, or not given."""
     for (reason, field, _), asked in zip(QUANTITIES, amounts, strict=True):
         limit = getattr(bound, field)
         for amount in asked:

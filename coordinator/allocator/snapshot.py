@@ -199,7 +199,7 @@ class _Columns:
 
 
 class NodeColumns(_Columns):
-    """Nodes; which of them is the master is not told."""
+    """Nodes; which of them is the master is not said."""
 
     fields = tuple(name for name in fields_of(Node) if name not in {"name", "is_master"})
 
@@ -219,7 +219,7 @@ class InstanceColumns(_Columns):
 class Snapshot(Record):
     """A cluster; ``tags`` are those of the cluster, ``policy`` its own.
 
-    Told apart by identity, not by content.
+    Compared by identity, not by content.
 
     Attributes:
         more_tags: heeded as if the cluster had them, too; neither shown nor saved.

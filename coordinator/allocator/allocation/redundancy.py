@@ -1,6 +1,6 @@
 """N+1: after a placement, every single node must still be one that could be emptied.
 
-hail simulates emptying each node for each candidate. Here it is told as in ``emptying``, of all
+hail simulates emptying each node for each candidate. Here it is found as in ``emptying``, of all
 candidates at once as far as possible.
 """
 

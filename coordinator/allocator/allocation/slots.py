@@ -1,4 +1,4 @@
-"""Whether instances without a mirror all find room, told by what they take together.
+"""Whether instances without a mirror all find room, judged by what they take together.
 
 Two ways to count show that none is stuck, whatever the order and the choices. A node has so many
 slots for an instance: as many as fit of memory, disk and spindles alike. Whatever comes takes at

@@ -117,7 +117,7 @@ def _nearest(
     reasons: Mapping[NodeName, Reason],
     missing: Mapping[NodeName, Miss],
 ) -> tuple[NodeName, Miss] | None:
-    """Return the node that lacks the smallest part of what is needed, if that can be told."""
+    """Return the node that lacks the smallest part of what is needed, if that can be said."""
     found = {
         name: missing.get(name) or _miss(model, model.index[name], reason, demand)
         for name, reason in reasons.items()

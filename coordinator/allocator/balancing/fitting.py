@@ -16,9 +16,11 @@ class Checks:
     """What instances ask, beside what nodes have room for.
 
     Attributes:
-        strict, hard: amounts of instances, to be below those of nodes; the latter even by force.
-        cpus: row of the table per instance; row by amount, column by node.
-        exclusive: whether spindles suffice where storage is exclusive, now and in time.
+        strict, hard: amounts of instances, shape (instances,), to be below those of nodes, shape
+            (nodes,), in MiB or spindles; the latter even by force.
+        cpus: per instance a row of the table; the table, see ``_cpu_table``. None if secondaries.
+        exclusive: whether spindles suffice where storage is exclusive, now and in time; both of
+            shape (instances, nodes). None if it is so nowhere.
     """
 
     strict: list[tuple[Ints, Ints]]
@@ -102,6 +104,11 @@ def _merged(limits: list[tuple[Ints, Ints]]) -> list[tuple[Ints, Ints]]:
 
 
 def _cpu_table(demands: Demands, resources: NodeResources) -> tuple[Ints, Bools]:
+    """Whether virtual processors suffice, equal amounts compared once.
+
+    Returns:
+        Rows of the table, shape (instances,); the table, shape (distinct amounts, nodes).
+    """
     kinds = np.stack((demands.cpus, demands.next_cpus, demands.count), axis=1)
     amounts, rows = np.unique(kinds, axis=0, return_inverse=True)
     now, soon, real = amounts[:, :1], amounts[:, 1:2], amounts[:, 2:] > 0
@@ -112,6 +119,7 @@ def _cpu_table(demands: Demands, resources: NodeResources) -> tuple[Ints, Bools]
 
 
 def _exclusive(demands: Demands, resources: NodeResources) -> tuple[Bools, Bools] | None:
+    """As ``Checks.exclusive``; counted in spindles."""
     if not resources.exclusive.any():
         return None
     wanted = np.where(demands.disk_spindles == UNKNOWN, NO_LIMIT, demands.disk_spindles)[:, None]

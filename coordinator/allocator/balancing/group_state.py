@@ -27,11 +27,12 @@ class GroupState:
         nodes: indices in the snapshot, rising.
         instances: the same; ``primary`` and ``secondary`` are positions in ``nodes``.
         demands, resources: see there.
-        promised: row by secondary, column by primary of this group: memory kept free.
+        promised: row by secondary, column by primary of this group: memory kept free, in MiB.
         location: per instance, location tags its nodes share and desired locations not met.
         holders: row by exclusion tag, column by node: primaries with it.
         tagged: row by instance, column by exclusion tag.
         places: row by node, column by location tag.
+        shared_places: row by node, column by node: how many location tags they share.
         unmet: row by instance, column by node: desired locations that it does not have.
         may_migrate: row by source, column by target.
     """
@@ -66,9 +67,10 @@ class GroupState:
         inside, outside = (first >= 0) & (second >= 0), (first < 0) & (second >= 0)
         self.promised = np.zeros((size, size), dtype=np.int64)
         self.promised[second[inside], first[inside]] = promised[inside]
+        # Per node, in MiB: the most that it keeps free for one node of another group.
         self._from_outside = np.zeros(size, dtype=np.int64)
         np.maximum.at(self._from_outside, second[outside], promised[outside])
-        self._owed_outside = int(promised[outside].sum())
+        self._owed_outside = int(promised[outside].sum())  # MiB
 
     def _read_tags(self) -> None:
         model, rules, nodes = self.model, self.model.rules, self.nodes.tolist()
@@ -91,7 +93,7 @@ class GroupState:
 
     @property
     def owed(self) -> int:
-        """Memory that the nodes keep free for the failure of any others."""
+        """Memory in MiB that the nodes keep free for the failure of any others."""
         return int(self.promised.sum()) + self._owed_outside
 
     def copy(self) -> "GroupState":
@@ -137,7 +139,7 @@ class GroupState:
         return offline
 
     def reserved_without(self, some: Ints) -> Ints:
-        """What the secondaries of instances keep free once they let go of these, one each."""
+        """MiB that the secondaries of instances keep free once they let go of these, one each."""
         primary, secondary = self.primary[some], self.secondary[some]
         table = self.promised
         top = table.argmax(axis=1)

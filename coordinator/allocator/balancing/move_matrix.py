@@ -42,11 +42,14 @@ class MoveMatrix:
         self._home, self._mirror = state.primary[some], state.secondary[some]
         self._real = demands.count > 0
         self._left = left = leave(state, kind, some, force=step.limits.ignore_soft_errors)
+        # Of shapes (own nodes, instances) and (20, own nodes, instances), as ``Changed`` has them.
         nodes = np.stack([node for node, _ in left.own])
         after = np.stack([figures(resources) for _, resources in left.own], axis=1)
         if left.dependent is not None:
             by_target = sorted(_BY_TARGET)
             after[by_target, 0] = score.before[by_target][:, nodes[0]]
+        # What leaving makes: part of the score, shape (instances,); growth of the terms' sums of
+        # squares around the mean, and of their sums, shape (20, instances).
         self._constant, self._squares, self._shifts = score.effects(nodes, after)
         self._as_primary = left.new_primary is None
         self._checks = checks_of(demands, step.target_resources, as_primary=self._as_primary)
@@ -56,6 +59,8 @@ class MoveMatrix:
         """Put the spreads that targets do not change into the constant."""
         step, count = self._step, self._step.score.count
         position = np.searchsorted(step.some, self._some)
+        # Per spread its weight, then what makes variances times the squared weight: shapes
+        # (instances, 1 + 3k) and (1 + 3k, targets), of k amounts that instances bring: 1 or 2.
         self._factors: list[tuple[float, Floats, Floats]] = []
         known = -np.maximum(self._demands.disk_spindles, 0)
         for spread in step.spreads:

@@ -72,13 +72,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Candidates of one kind, carried out.
+    """Candidates of one kind, carried out; arrays of shape (candidates,) where not said.
+
+    Nodes are positions within the group.
 
     Attributes:
-        codes: 0 of what can be done.
+        codes: 0 of what can be done; which other number it is means nothing.
         nodes: shape (nodes touched, candidates), the new primary's among them.
         resources: of those nodes, afterwards; one per row of ``nodes``.
-        primary, secondary, location: of the instance, afterwards.
+        primary, secondary: nodes of the instance, afterwards.
+        location: location tags that these share, and desired locations not met, counted.
         crowding: what is added to the count of crowded locations.
     """
 

@@ -1,8 +1,8 @@
 """Moves of one kind simulated, many side by side, each on the group as it stands.
 
-What a move does to the instance's own nodes is told by ``departures``; here its target is changed
-as htools does it, and what a node keeps free for it. The first step that is refused spoils the
-move; which step that was plays no part.
+What a move does to the instance's own nodes is in ``departures``; here its target is changed as
+htools does it, and what a node keeps free for it. The first step that is refused spoils the move;
+which step that was plays no part.
 """
 
 import numpy as np

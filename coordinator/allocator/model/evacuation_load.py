@@ -47,7 +47,7 @@ class EvacuationLoad:
     def followed_by(self, more: Iterable[tuple[int, ...]]) -> EvacuationLoad:
         """The same with more instances; forthcoming ones do not count.
 
-        Of each ``more`` is told its node, and then what ``counted`` returns of its demands.
+        Each of ``more`` is its node, and then what is ``counted`` of its demands.
         """
         loaded = copy(self)
         loaded.memory, loaded.largest = [*self.memory], [*self.largest]

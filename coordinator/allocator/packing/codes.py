@@ -1,4 +1,4 @@
-"""Why nodes and pairs of nodes refuse an instance, told once for all sizes that they treat alike.
+"""Why nodes and pairs of nodes refuse an instance, found once for all sizes that they treat alike.
 
 What a node has divides the amounts that an instance may ask into ranges: within one of them all
 checks come out the same. So of the thousands of sizes that a shrinking instance goes through,
@@ -41,10 +41,11 @@ class Refusals:
         Args:
             model: the cluster.
             resources: of all nodes, as they stand.
-            promised: row by secondary, column by primary: memory kept free for it.
-            nodes: the candidates.
+            promised: row by secondary, column by primary: memory kept free for it, in MiB.
+            nodes: indices of the candidates.
         """
         self._model, self._nodes = model, nodes
+        # The same nodes: columns are primaries, (candidates,), rows secondaries, (candidates, 1).
         self._firsts, self._seconds = resources.at(nodes), resources.at(nodes[:, None])
         self._promised = promised[np.ix_(nodes, nodes)]
         group = ints(model.group_of)[nodes]
@@ -54,7 +55,7 @@ class Refusals:
         self._find_ranges()
 
     def _find_ranges(self) -> None:
-        """The amounts from which on some check comes out otherwise."""
+        """The amounts, in MiB and rising, from which on some check comes out otherwise."""
         b, policies = self._firsts, [group.policy for group in self._model.snapshot.groups]
         bounds = [bound for policy in policies for bound in policy.minmax]
         memory = [b.memory, b.memory - b.reserved, b.next_memory]
@@ -80,7 +81,7 @@ class Refusals:
         )
 
     def spare(self, demand: Instance) -> tuple[int, list[int]]:
-        """How much less memory, and less of each disk, makes no difference to any node."""
+        """How many MiB less memory, and less of each disk, make no difference to any node."""
         memory = demand.memory - _below(self._memory, demand.memory)
         some = (demand.disk - _below(self._disk, demand.disk)) // max(1, len(demand.disks))
         disks = [min(some, disk - _below(self._disks, disk)) for disk in demand.disks]

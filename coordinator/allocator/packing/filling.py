@@ -57,9 +57,11 @@ class Filling:
 
     Attributes:
         resources: of all nodes.
-        promised: row by secondary, column by primary: memory kept free for it.
+        promised: row by secondary, column by primary: memory kept free for it, in MiB.
         placed: what came, in order.
         touched: per node, whether anything came.
+        crowding: count of crowded locations.
+        candidates: indices of the nodes to try, rising.
     """
 
     def __init__(self, model: ClusterModel, rules: Rules) -> None:

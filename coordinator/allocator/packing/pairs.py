@@ -28,14 +28,16 @@ class PairFill:
         # What has no room for its disks now gets none later.
         has_room = room_of_disks(start.resources.at(start.candidates), demand) > 0
         self._nodes = candidates = start.candidates[has_room]
-        self._promised = start.promised[np.ix_(candidates, candidates)]
+        self._promised = start.promised[np.ix_(candidates, candidates)]  # a table, in MiB
         model, a = start.start, start.resources.at(candidates)
         self._rows = np.searchsorted(self._figures.nodes, candidates)
+        # Of each candidate; memory in MiB.
         self._memory: list[int] = a.memory.tolist()
         self._next_memory: list[int] = a.next_memory.tolist()
         self._reserved: list[int] = a.reserved.tolist()
         self._fails: list[bool] = a.fails_n1.tolist()
         is_forbidden = ints(model.forbidden(demand, candidates.tolist())) > 0
+        # Of each candidate: how many instances it still takes as primary, and has space for.
         self._left: list[int] = np.where(is_forbidden, 0, room_of_primaries(a, demand)).tolist()
         self._left_shared: list[int] = room_of_disks(a, demand).tolist()
         self._prepare_products()
@@ -43,11 +45,14 @@ class PairFill:
         if model.has_locations:
             places = [model.location_tags[node] for node in candidates.tolist()]
             shared = [len(one & two) for one in places for two in places]
-            self._shared = ints(shared).reshape(len(places), -1)
+            self._shared = ints(shared).reshape(len(places), -1)  # a table of counts
         self._prepare_tables(ints(model.group_of)[candidates])
 
     def _prepare_products(self) -> None:
-        """What does not change of the parts of spreads, scaled by their weights."""
+        """What does not change of the parts of spreads, scaled by their weights.
+
+        Parts are of variances times squared weights; as figures, they have no unit.
+        """
         f, rows, size = self._figures, self._rows, len(self._rows)
         n = float(len(f.nodes))
         self._weights = weights = f.weights * f.weights
@@ -58,22 +63,29 @@ class PairFill:
         self._both, self._alone = spreads[is_both], spreads[~is_both]
         shrink = (n - 1) / (n * n)
         linear_one, linear_two = weights * 2 * one / n, weights * 2 * two / n
+        # Shape (candidates, columns): times the node's figure, plus this, less this times the sum.
         self._parts_one = linear_one, weights * one * one * shrink, linear_one / n
         parts_two = linear_two, weights * two * two * shrink, linear_two / n
         both = self._both
-        self._parts_two = tuple(part[:, both] for part in parts_two)
+        self._parts_two = tuple(part[:, both] for part in parts_two)  # only columns of ``both``
+        # Per column of ``both``, (candidates, 3) times (3, candidates): what is added up is the
+        # primary's part, the secondary's, and the product of what an instance adds to either.
         self._left_part = np.ones((len(both), size, 3))
         self._right_part = np.ones((len(both), 3, size))
         self._left_part[:, :, 2] = two[:, both].T
         self._right_part[:, 2, :] = (-linear_one / n)[:, both].T  # times what the secondary adds
+        # Tables: a part per column of ``both``, last that of ``RESERVED``; and the scores.
         self._work, self._total = np.empty((len(both) + 1, size, size)), np.empty((size, size))
 
     def _prepare_tables(self, group: Ints) -> None:
         f, rows, size = self._figures, self._rows, len(self._rows)
+        # A table, in MiB: what the secondary would keep free in all.
         self._kept = np.maximum(ints(self._reserved)[:, None], self._promised + self._needed)
+        # Of each candidate: its memory in MiB, and the share of it that is kept free now.
         self._unit, self._old_share = f.memory_of(rows), f.now[rows, RESERVED]
+        # Tables: the part of ``RESERVED`` grows by the one, less the other times the sum.
         self._growth, self._shift = np.empty((size, size)), np.empty((size, size))
-        self._fixed = np.empty((size, size))
+        self._fixed = np.empty((size, size))  # added to scores; infinite where no pair can be
         failing = f.failing[rows] * WEIGHTS[Term.N1_CNT]
         self._base = failing[:, None] + failing
         if self._shared is not None:
@@ -151,6 +163,7 @@ class PairFill:
         return self._best_of(*np.divmod(near, len(self._nodes)))
 
     def _estimates(self) -> Floats:
+        """A table of scores, less what all pairs have in common."""
         f, both = self._figures, self._both
         now = f.now[self._rows]
         sums, variances = f.moments()

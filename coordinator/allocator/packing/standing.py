@@ -18,19 +18,21 @@ RESERVED = 0  # the column of memory that is kept free
 
 
 # A figure of all nodes, ``amounts / unit / speed``; then how an instance changes the amounts as
-# primary, and as secondary.
+# primary, and as secondary. All of shape (nodes,).
 _Column = tuple[Floats, Floats, Floats, Floats, Floats]
 
 
 class Figures:
     """Figures of the nodes that are online; rows are these nodes, columns distinct figures.
 
+    Figures are shares, ratios and loads, without a unit.
+
     Attributes:
-        nodes: indices of the rows.
-        now: the figures as they stand.
+        nodes: indices of the rows, rising.
+        now: the figures as they stand; shape (nodes, columns).
         as_primary, as_secondary: what an instance adds to them, rounded; 0 for ``RESERVED``.
         terms: column of each term that is a spread.
-        weights: of each column, as a spread; equal terms' weights added up.
+        weights: shape (columns,), of each as a spread; equal terms' weights added up.
         failing: per row, 1 where N+1 already fails; then an instance more adds 1 to that term.
     """
 
@@ -45,6 +47,7 @@ class Figures:
             self.terms[term] = known.setdefault(key, len(columns))
             if self.terms[term] == len(columns):
                 columns.append(column)
+        # Shape (nodes, columns); memory and disk in MiB, disk in spindles where it is exclusive.
         tables = np.ascontiguousarray(np.array(columns).transpose(1, 2, 0))
         self._amounts, self._unit, self._speed, self._first, self._second = tables
         self.weights = np.zeros(len(columns))
@@ -67,7 +70,7 @@ class Figures:
         self._divide(row)
 
     def put_secondary(self, row: int, reserved: int, *, shared: int) -> None:
-        """Put one there that makes the node keep ``reserved`` free."""
+        """Put one there that makes the node keep ``reserved`` MiB free."""
         self._failing_sum += float(self.failing[row])
         self._location_sum += shared
         self._amounts[row] += self._second[row]
@@ -79,7 +82,7 @@ class Figures:
             self.now[row] = self._amounts[row] / self._unit[row] / self._speed[row]
 
     def moments(self) -> tuple[Floats, Floats]:
-        """Sums and variances per column, added up in the order of the nodes."""
+        """Sums and variances, of shape (columns,), added up in the order of the nodes."""
         count = len(self.nodes)
         with np.errstate(invalid="ignore"):
             # The outer axis is added row by row, strictly in order.
@@ -89,15 +92,15 @@ class Figures:
             return sums, np.add.reduce(deviations, axis=0) / count
 
     def memory_of(self, rows: Ints) -> Floats:
-        """All memory of nodes, by which what they keep free is divided."""
+        """All memory of nodes in MiB, by which what they keep free is divided: shape (rows,)."""
         unit: Floats = self._unit[rows, RESERVED]
         return unit
 
     def pair_scores(self, primary: Ints, secondary: Ints, reserved: Ints, shared: Ints) -> Floats:
         """Scores with an instance on pairs of rows, rounded as by updating sums twice.
 
-        Nodes are given by their rows. ``reserved`` is what the secondary then keeps free,
-        ``shared`` how many location tags the two have in common.
+        All arrays are of shape (pairs,). Nodes are given by their rows. ``reserved`` is what the
+        secondary then keeps free, in MiB, ``shared`` how many location tags the two have in common.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             sums, variances = self.moments()
@@ -115,7 +118,7 @@ class Figures:
         return self._total(spread, kept, failing, shared.astype(np.float64))
 
     def single_scores(self, rows: Ints) -> Floats:
-        """Scores with an instance on each of these rows, computed afresh."""
+        """Scores with an instance on each of these rows, computed afresh: shape (rows,)."""
         count, size = len(self.nodes), max(2, len(rows))  # one column alone is added pairwise
         wide = rows if len(rows) > 1 else np.repeat(rows, 2)
         after = self._after(wide, self._first)
@@ -133,13 +136,21 @@ class Figures:
         return total[: len(rows)]
 
     def _after(self, rows: Ints, change: Floats) -> Floats:
+        """Figures of some rows once amounts changed, each for itself: shape (rows, columns).
+
+        ``change`` has all rows.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             amounts = self._amounts[rows] + change[rows]
             after: Floats = amounts / self._unit[rows] / self._speed[rows]
         return after
 
     def _total(self, spread: Floats, kept: Floats, failing: Floats, location: Floats) -> Floats:
-        """Terms times weights, added in their order."""
+        """Terms times weights, added in their order: scores of shape (cases,).
+
+        ``spread`` is of shape (cases, columns), the others of shape (cases,): the sum of shares
+        kept free, and what is added to the sums of those two terms.
+        """
         total = np.zeros(len(spread))
         for term in Term:
             value: Floats | float
