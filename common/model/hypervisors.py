@@ -1,34 +1,26 @@
 """Hypervisors and their parameters (``hvparams``), with Ganeti's names and meanings.
 
 A parameter is declared in the class of its hypervisor, and used by its driver on the node; command
-line, queries and checks derive from the declaration. ``pinned`` names those that a running guest
-keeps when it moves, whatever is configured by then and whatever its target would choose;
-``compared`` those that have to be as they were when it was started; ``newer`` those that nodes are
-not told of where they are empty, as an older one does not know them.
+line, queries and checks derive from the declaration. What others want to know of them they ask
+it by the questions of ``HypervisorParameters``, and read none by its name.
 """
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any, ClassVar
 
 from common.errors import InvalidRequest
-from common.messages import Order, to_builtins, to_json
+from common.messages import to_builtins, to_json
+from common.model.any_hypervisor import HypervisorParameters, MigrationMode
 from common.model.kvm import KvmParameters
-from common.model.kvm_words import POST_COPY, MigrationMode, NicType, ways_of
 from common.model.parameters import Layer, filled
 
 
-class FakeParameters(Order):
+class FakeParameters(HypervisorParameters):
     """Those of ``fake``, the hypervisor that only pretends."""
-
-    pinned: ClassVar[frozenset[str]] = frozenset()
-    compared: ClassVar[frozenset[str]] = frozenset()
-    newer: ClassVar[frozenset[str]] = frozenset()
 
     migration_mode: MigrationMode = MigrationMode.LIVE
 
 
-HYPERVISORS: dict[str, type[KvmParameters | FakeParameters]] = {
+HYPERVISORS: dict[str, type[HypervisorParameters]] = {
     "kvm": KvmParameters,
     "fake": FakeParameters,
 }
@@ -39,22 +31,10 @@ def fingerprint(value: object) -> str:
     return hashlib.sha256(to_json(value)).hexdigest()[:16]
 
 
-def told(parameters: KvmParameters | FakeParameters) -> Layer:
+def told(parameters: HypervisorParameters) -> Layer:
     """Return filled parameters as nodes are told of them."""
     every: Layer = to_builtins(parameters)
     return {name: value for name, value in every.items() if value or name not in parameters.newer}
-
-
-def queues_of(parameters: Layer) -> int:
-    """Return how many queues each nic of a guest with these filled parameters has."""
-    if parameters.get("nic_type") != NicType.PARAVIRTUAL:
-        return 1
-    return int(parameters.get("virtio_net_queues", 1))
-
-
-def is_moved_by_post_copy(parameters: Mapping[str, Any]) -> bool:
-    """Tell whether a guest with these filled parameters moves before all its memory does."""
-    return POST_COPY in ways_of(parameters.get("migration_caps", ""))
 
 
 def check_hypervisor(name: str) -> None:
@@ -68,9 +48,7 @@ def check_hypervisor(name: str) -> None:
         raise InvalidRequest(f"There is no hypervisor “{name}”; known are {known}.")
 
 
-def hypervisor_parameters(
-    hypervisor: str, *layers: Layer, what: str
-) -> KvmParameters | FakeParameters:
+def hypervisor_parameters(hypervisor: str, *layers: Layer, what: str) -> HypervisorParameters:
     """Return the filled parameters of ``hypervisor``; see ``parameters.filled``.
 
     Raises:

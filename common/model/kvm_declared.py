@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from common.messages import Order
+from common.model.any_hypervisor import HypervisorParameters, MigrationMode
 from common.model.kvm_words import (
     Accelerator,
     BootOrder,
@@ -16,7 +16,6 @@ from common.model.kvm_words import (
     DriveType,
     Firmware,
     KvmFlag,
-    MigrationMode,
     NicType,
     RebootBehavior,
     ScsiController,
@@ -31,7 +30,7 @@ Kind = Annotated[str, Meta(max_length=200)]
 Count = Annotated[int, Meta(ge=0, le=1024)]  # 0: QEMU chooses
 
 
-class KvmDeclared(Order):
+class KvmDeclared(HypervisorParameters):
     """What each means is what the manual says of it.
 
     Attributes:

@@ -148,8 +148,3 @@ POST_COPY = "postcopy-ram"
 def ways_of(migration_caps: str) -> set[str]:
     """Return the ways in which a guest is to be migrated, as its parameter has them."""
     return set(filter(None, migration_caps.split(":")))
-
-
-class MigrationMode(StrEnum):
-    LIVE = "live"
-    NON_LIVE = "non-live"  # the guest stands still meanwhile

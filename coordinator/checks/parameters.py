@@ -190,8 +190,7 @@ def _of_instance(config: Config, instance: Instance, bases: _Bases) -> Iterator[
     kind = HYPERVISORS[instance.hypervisor]
     base = bases.hypervisor(instance)
     yield from _bad("instance", name, kind, base, instance.hvparams)
-    wanted = instance.hvparams.get("tpm", base.get("tpm"))
-    if wanted and isinstance(wanted, str):
+    if wanted := kind.disk_of_tpm(base | instance.hvparams):
         disks = tuple(filter(None, map(config.disks.get, instance.disks)))
         if problem := problem_of_state(wanted, disks):
             yield Bad("instance", name, complaint(name, wanted, problem))

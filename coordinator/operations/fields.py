@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from common.model.allocation_policy import AllocationPolicy
-from common.model.kvm_words import MigrationMode
+from common.model.any_hypervisor import MigrationMode
 from common.names import GroupName, InstanceName, MiB, NetworkName, NodeName
 from common.noderpc.copies import Compression, Rate
 from coordinator.operations.parameter import Shorthand, Syntax, argument, hidden, option

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest
 from common.model.disk import Disk
-from common.model.hypervisors import HYPERVISORS, check_hypervisor, queues_of, told
+from common.model.hypervisors import HYPERVISORS, check_hypervisor, told
 from common.model.instance import Instance
-from common.model.kvm_checks import POOL
 from common.model.network import told_of
 from common.model.nic import Nic
 from common.model.parameters import DEFAULT, Backend, Layer, NicParameters, filled, settled, sound
@@ -126,9 +125,9 @@ def guest_spec(
         what=f"the hypervisor parameters of {instance.name}",
     )
     layer = told(parameters)
-    if state := find_state(layer.get("tpm", ""), disks):
-        layer["tpm"] = state.uuid  # a node knows disks by nothing else
-    queues, here = queues_of(layer), at or instance.primary_node
+    if state := find_state(kind.disk_of_tpm(layer), disks):
+        layer = kind.with_disk_of_tpm(layer, state.uuid)  # a node knows disks by nothing else
+    queues, here = kind.queues_of(layer), at or instance.primary_node
     return GuestSpec(
         id=instance.uuid,
         name=instance.name,
@@ -138,7 +137,7 @@ def guest_spec(
         disks=tuple(disk_spec(config, instance, disk) for disk in disks),
         nics=tuple(replace(nic_spec(config, instance, nic, here), queues=queues) for nic in nics),
         parameters=layer,
-        users=config.cluster.uid_pool if layer.get("security_model") == POOL else (),
+        users=config.cluster.uid_pool if kind.has_user_of_pool(layer) else (),
         port=instance.network_port,
         tags=_plain(" ".join(sorted(instance.tags))),
         told_of_nics=dict(_told_of_nics(config, nics)),

@@ -1,6 +1,7 @@
 """Guests that only pretend, for simulations and for trying out a cluster.
 
-A ``FakeHypervisor`` is the machine: it stays when the noded in front of it is replaced.
+A ``FakeHypervisor`` is the machine: it stays when the noded in front of it is replaced. It plays
+the hypervisor that a guest is for, by what that declares of its parameters.
 
 A move takes the steps that QEMU takes (``Phase``), and any of them can be the last: a guest can
 hang, die, lose its power or its wires between two of them.
@@ -16,8 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from common.errors import Conflict, NodeFailure, NotFound
-from common.model.hypervisors import fingerprint
-from common.model.kvm import KvmParameters
+from common.model.hypervisors import HYPERVISORS, fingerprint
 from common.names import InstanceId, MiB, TaskId
 from common.noderpc.instances import GuestReport, GuestSpec, GuestState, NoConsole, Reception
 from noded.hypervisor.fake_devices import check_taps, placed, settle_disks, settle_nics
@@ -25,6 +25,8 @@ from noded.hypervisor.fake_guest import COUNTS_PER_S, Guest, RestOfMemory
 from noded.hypervisor.fake_lives import MAY_RUN, START_S, FakeLives
 from noded.hypervisor.fake_world import now
 from noded.hypervisor.interface import Console, Tell
+
+_CHOSEN = {"accelerator": "tcg"}  # by the machine, where that is a parameter
 
 
 @dataclass(slots=True)
@@ -222,7 +224,7 @@ class FakeHypervisor(FakeLives):
             wanted_memory=guest.spec.wanted_memory,
             used_memory=guest.spec.wanted_memory,
             cpu_seconds=guest.number(now()) / COUNTS_PER_S,
-            pinned={"accelerator": "tcg"},
+            pinned=_pinned(guest.spec),
             compared=_compared(guest.spec),
             move=guest.move,
             rest=guest.told_rest,
@@ -236,9 +238,14 @@ class FakeHypervisor(FakeLives):
         )
 
 
+def _pinned(guest: GuestSpec) -> dict[str, Any]:
+    names = HYPERVISORS[guest.hypervisor].pinned & _CHOSEN.keys()
+    return {name: _CHOSEN[name] for name in names}
+
+
 def _compared(guest: GuestSpec) -> dict[str, str]:
     parameters = guest.parameters
-    names = KvmParameters.compared & parameters.keys()
+    names = HYPERVISORS[guest.hypervisor].compared & parameters.keys()
     return {name: _fingerprint(parameters[name]) for name in names}
 
 

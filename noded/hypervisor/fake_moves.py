@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.errors import Conflict, NodeFailure
-from common.model.hypervisors import is_moved_by_post_copy
+from common.model.hypervisors import HYPERVISORS
 from common.names import TaskId
 from common.noderpc.instances import GuestState, Reception
 from noded.hypervisor.fake_guest import SWITCH_S, Guest, Phase, RestOfMemory, Transfer
@@ -51,7 +51,8 @@ class Moves:
             raise NodeFailure(f"{guest.spec.name} is not being moved any more.")
         memory_s = guest.spec.memory / parameters.get("migration_bandwidth", MEMORY_PER_S)
         guest.transfer = Transfer(move, host, reception, memory_s, now(), now())
-        guest.transfer.is_post_copy = live and is_moved_by_post_copy(parameters)
+        kind = HYPERVISORS[guest.spec.hypervisor]
+        guest.transfer.is_post_copy = live and kind.is_moved_by_post_copy(parameters)
         if not live:
             guest.stand_still(now())
         return guest.transfer

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from common.errors import Conflict, InvalidRequest
-from common.model.kvm_words import MigrationMode
+from common.model.any_hypervisor import MigrationMode
 from common.names import InstanceId
 from coordinator.operations.cluster.modify import ModifyCluster
 from coordinator.operations.instance.migrate import MigrateInstance

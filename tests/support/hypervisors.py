@@ -86,7 +86,7 @@ class FakeRig:
 
     def spec(self, **changes: Any) -> GuestSpec:
         return _spec(GuestSpec(
-            id=WEB1, name=InstanceName("web1"), hypervisor="fake", memory=MiB(MEMORY_MIB),
+            id=WEB1, name=InstanceName("web1"), hypervisor="kvm", memory=MiB(MEMORY_MIB),
             vcpus=1, parameters={"migration_bandwidth": 8},
         ), changes)  # fmt: skip
 

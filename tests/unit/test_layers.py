@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from common.model.kvm import KvmParameters
+
 PROJECT = Path(__file__).parents[2]
 OURS = ("common", "noded", "coordinator")
 
@@ -53,6 +55,19 @@ IMPURE = frozenset({
 IMPURE_CALLS = frozenset({"breakpoint", "input", "open", "print"})
 HARMLESS = frozenset({"random.Random"})  # a type: chance comes as an argument of it
 
+# Who may name KVM's files: what declares its parameters, and its driver.
+OF_KVM = ("common.model.hypervisors", "common.model.kvm", "common.model.kvm_checks",
+          "common.model.kvm_declared", "common.model.kvm_words", "noded.hypervisor")  # fmt: skip
+
+# What the coordinator has of the names of KVM's parameters; none of it asks what a guest is like.
+NAMED = {
+    "coordinator.queries.instance_parameters": {  # Ganeti's titles, and what it shows of clusters
+        "cpu_type", "migration_bandwidth", "migration_mode",
+    },
+    "coordinator.queries.node_fields": {"cpu_sockets"},  # a fact about nodes, of the same name
+    "coordinator.rapi.shapes": {"usb_devices"},  # which Ganeti's clients write with blanks
+}  # fmt: skip
+
 
 @cache
 def modules() -> Mapping[str, Path]:
@@ -71,6 +86,7 @@ class Read:
         self.imports: list[str] = []  # as ``package.module`` or ``package.module.name``
         self.calls: list[str] = []  # plain names
         self.attributes: list[str] = []
+        self.texts: list[str] = []
 
     def take(self, node: ast.AST) -> None:
         match node:
@@ -80,6 +96,8 @@ class Read:
                 self.imports += [f"{node.module}.{alias.name}" for alias in node.names]
             case ast.Attribute():
                 self.attributes.append(node.attr)
+            case ast.Constant(value=str(text)):
+                self.texts.append(text)
             case ast.Call(
                 func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"),
                 args=[ast.Constant(value=str(name)), *_],
@@ -204,6 +222,27 @@ def test_what_nodes_told_before_proves_nothing_and_is_for_lists_alone() -> None:
             assert name in may or under(name, "coordinator.queries"), name
 
 
+def named_of_kvm(path: Path) -> set[str]:
+    """Return those names of parameters that a file has as texts; attributes are mypy's concern."""
+    return set(read(path).texts) & set(KvmParameters.__struct_fields__)
+
+
+def test_nobody_above_the_drivers_reads_a_parameter_of_kvm_by_its_name() -> None:
+    above = {name: path for name, path in modules().items() if under(name, "coordinator")}
+    assert {name: found for name, path in above.items() if (found := named_of_kvm(path))} == NAMED
+
+
+def test_nobody_but_its_declaration_and_driver_names_kvms_files() -> None:
+    found = [
+        f"{module} imports {name}"
+        for module, path in modules().items()
+        if not any(under(module, each) for each in OF_KVM)
+        for name in imports(path)
+        if name.startswith("common.model.kvm")
+    ]
+    assert not found, "\n".join(found)
+
+
 @pytest.mark.parametrize("module", [name for name in modules() if is_pure(name)])
 def test_decisions_are_pure(module: str) -> None:
     found = impurities(modules()[module])
@@ -248,3 +287,17 @@ def test_impurities_are_found(tmp_path: Path, text: str, is_pure_text: bool) -> 
     path = tmp_path / "sample.py"
     path.write_text(text, encoding="utf-8")
     assert (not impurities(path)) is is_pure_text
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('port = parameters.get("spice_bind")\n', {"spice_bind"}),
+        ('has = getattr(parameters, "vga")\n', {"vga"}),
+        ("spice_bind = kind.has_display(parameters)\n", set()),
+    ],
+)
+def test_names_of_parameters_are_found(tmp_path: Path, text: str, named: set[str]) -> None:
+    path = tmp_path / "sample.py"
+    path.write_text(text, encoding="utf-8")
+    assert named_of_kvm(path) == named

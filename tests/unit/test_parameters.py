@@ -124,6 +124,37 @@ def test_a_hypervisor_that_nobody_knows_is_refused() -> None:
         hypervisor_parameters("vmware", what="x")
 
 
+@pytest.mark.parametrize("name", sorted(HYPERVISORS))
+def test_a_guest_has_nothing_special_unless_it_was_asked_for(name: str) -> None:
+    kind = HYPERVISORS[name]
+    parameters = sound(kind)
+    assert not kind.has_display(parameters)
+    assert not kind.has_vnc(parameters)
+    assert not kind.has_user_of_pool(parameters)
+    assert not kind.is_moved_by_post_copy(parameters)
+    assert kind.is_moved_live(parameters)
+    assert not kind.is_moved_live(parameters | {"migration_mode": "non-live"})
+    assert (kind.queues_of(parameters), kind.disk_of_tpm(parameters)) == (1, "")
+
+
+def test_of_a_hypervisor_that_declares_nothing_there_is_nothing() -> None:
+    fake, kvm = HYPERVISORS["fake"], HYPERVISORS["kvm"]
+    asked = {
+        "migration_caps": "xbzrle:postcopy-ram", "security_model": "pool", "spice_bind": "::1",
+        "tpm": "state", "virtio_net_queues": 4,
+    }  # fmt: skip
+    parameters = sound(kvm, asked)
+    assert kvm.has_display(parameters) > fake.has_display(parameters)
+    assert kvm.has_user_of_pool(parameters) > fake.has_user_of_pool(parameters)
+    assert kvm.is_moved_by_post_copy(parameters) > fake.is_moved_by_post_copy(parameters)
+    assert (kvm.queues_of(parameters), fake.queues_of(parameters)) == (4, 1)
+    assert (kvm.disk_of_tpm(parameters), fake.disk_of_tpm(parameters)) == ("state", "")
+    assert kvm.with_disk_of_tpm(parameters, "uuid") == parameters | {"tpm": "uuid"}
+    assert fake.with_disk_of_tpm(parameters, "uuid") == parameters
+    assert not kvm.has_vnc(parameters)
+    assert kvm.has_vnc({"vnc_bind_address": "::1"}) > fake.has_vnc({"vnc_bind_address": "::1"})
+
+
 def test_who_only_looks_sees_a_default_for_a_bad_value_and_all_the_others() -> None:
     cluster = {"vcpus": 2, "warp": 9, "maxmem": 512}
     instance = {"vcpus": -3, "minmem": 256}

@@ -7,7 +7,6 @@ from common.model.hypervisors import (
     HYPERVISORS,
     fingerprint,
     hypervisor_parameters,
-    queues_of,
     told,
 )
 from common.noderpc.instances import GuestReport, GuestSpec
@@ -56,14 +55,15 @@ def as_it_runs(guest: GuestSpec, found: GuestReport) -> GuestSpec:
     Raises:
         InvalidRequest: what its node tells of it makes no sense.
     """
-    names = HYPERVISORS[guest.hypervisor].pinned & found.pinned.keys()
+    kind = HYPERVISORS[guest.hypervisor]
+    names = kind.pinned & found.pinned.keys()
     pinned = {name: found.pinned[name] for name in names}
     what = f"what its node tells of {guest.name}"
     parameters = told(hypervisor_parameters(guest.hypervisor, guest.parameters, pinned, what=what))
     return replace(
         guest,
         parameters=parameters,
-        nics=tuple(replace(nic, queues=queues_of(parameters)) for nic in guest.nics),
+        nics=tuple(replace(nic, queues=kind.queues_of(parameters)) for nic in guest.nics),
         slots=found.disks or {},
         nic_slots=found.nic_slots or {},
         wanted_memory=found.wanted_memory,

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict
 from common.model.disk import Disk
+from common.model.hypervisors import HYPERVISORS
 from common.model.instance import Instance
 from common.model.nic import Nic
 from common.names import MiB
@@ -161,7 +162,8 @@ class CreateInstance(NewInstance, kw_only=True):
 
     async def _startable(self, cluster: Cluster, plan: CreatePlan) -> CreatePlan:
         """Check that its node can start it and install its operating system; plan that, too."""
-        check_tpm(plan.guest.name, plan.guest.parameters.get("tpm", ""), plan.disks)
+        wanted = HYPERVISORS[plan.guest.hypervisor].disk_of_tpm(plan.guest.parameters)
+        check_tpm(plan.guest.name, wanted, plan.disks)
         await cluster.call(Instances, plan.node).check_startable(guest=plan.guest)
         if (install := self._installation(cluster, plan)) is not None:
             order = self._script(cluster, plan, install)

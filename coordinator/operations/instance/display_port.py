@@ -5,12 +5,11 @@ from msgspec.structs import replace
 from common.errors import NoCapacity
 from common.model.hypervisors import HYPERVISORS
 from common.model.instance import Instance
-from common.model.parameters import settled
+from common.model.parameters import sound
 from coordinator.operating_systems.hypervisor_layer import base_hvparams
 from coordinator.operations.cluster_view import Cluster
 
 PORTS = range(15000, 32000)  # beside those of mirrored disks, below those that kernels choose
-_ADDRESSES = ("vnc_bind_address", "spice_bind")
 
 
 def with_port(cluster: Cluster, instance: Instance) -> Instance:
@@ -37,5 +36,5 @@ def with_port(cluster: Cluster, instance: Instance) -> Instance:
 
 def _has_display(cluster: Cluster, instance: Instance) -> bool:
     base = base_hvparams(cluster.config.cluster, instance.hypervisor, instance.os)
-    parameters = settled(HYPERVISORS[instance.hypervisor], base, instance.hvparams)
-    return any(getattr(parameters, name, "") for name in _ADDRESSES)
+    kind = HYPERVISORS[instance.hypervisor]
+    return kind.has_display(sound(kind, base, instance.hvparams))

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
-from common.model.hypervisors import is_moved_by_post_copy
-from common.model.kvm_words import MigrationMode
+from common.model.any_hypervisor import MigrationMode
+from common.model.hypervisors import HYPERVISORS
 from common.noderpc.instances import GuestSpec, GuestState, Instances
 from coordinator.disks.kinds import kind_of
 from coordinator.locks.names import Wanted
@@ -137,6 +137,7 @@ class MigrateInstance(Operation[Place | None, Migration], kw_only=True):
             await check_both_good(cluster, guest, source, f"move to {target.name}")
         await cluster.call(Instances, target).check_startable(guest=guest)
         live = self._is_live(guest)
+        hypervisor = HYPERVISORS[guest.hypervisor]
         move = MigratePlan(
             instance=instance.uuid,
             source=source.ref,
@@ -147,7 +148,7 @@ class MigrateInstance(Operation[Place | None, Migration], kw_only=True):
             now=cluster.now(),
             anew=anew,
             live=live,
-            post_copy=live and is_moved_by_post_copy(guest.parameters),
+            post_copy=live and hypervisor.is_moved_by_post_copy(guest.parameters),
             share=kind.before_move(source.ref, target.ref),
             leave=kind.after_move(target.ref, [source.ref]),
         )
@@ -158,8 +159,9 @@ class MigrateInstance(Operation[Place | None, Migration], kw_only=True):
             raise InvalidRequest("Give --non-live or --migration-mode, not both.")
         if self.live is not None:
             return self.live
-        mode = self.mode or guest.parameters.get("migration_mode")
-        return mode != MigrationMode.NON_LIVE
+        if self.mode is not None:
+            return self.mode is not MigrationMode.NON_LIVE
+        return HYPERVISORS[guest.hypervisor].is_moved_live(guest.parameters)
 
     def intends(self, cluster: Cluster, place: Place | None) -> Iterable[Promise]:
         return room_for(cluster.config, self.instance_name, place) if place else ()

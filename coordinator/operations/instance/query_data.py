@@ -9,7 +9,7 @@ from common.messages import Order, to_builtins
 from common.model.hypervisors import HYPERVISORS
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
-from common.model.parameters import NicParameters, settled
+from common.model.parameters import NicParameters, settled, sound
 from common.names import InstanceId, InstanceName, NodeId
 from common.noderpc.guest_agent import in_lists
 from common.noderpc.instances import GuestReport, Instances
@@ -91,7 +91,8 @@ def _describe(
     cluster, kind = config.cluster, HYPERVISORS.get(instance.hypervisor)
     base = base_hvparams(cluster, instance.hypervisor, instance.os)
     guest = guests.reports.get(instance.uuid)
-    actual = to_builtins(settled(kind, base, instance.hvparams)) if kind else {}
+    actual = sound(kind, base, instance.hvparams) if kind else {}
+    has_vnc = kind is not None and kind.has_vnc(actual)
     return {
         "name": instance.name,
         "config_state": instance.admin_state,
@@ -111,7 +112,7 @@ def _describe(
             for index, disk in enumerate(config.disks_of(instance))
         ],
         "hypervisor": instance.hypervisor,
-        "network_port": instance.network_port or _port(guest, actual),
+        "network_port": instance.network_port or (_port(guest) if has_vnc else None),
         "hv_instance": instance.hvparams,
         "hv_actual": actual,
         "be_instance": instance.beparams,
@@ -136,10 +137,8 @@ def _run_state(instance: Instance, guests: _Guests) -> str | None:
     return "offline" if instance.admin_state is AdminState.OFFLINE else "down"
 
 
-def _port(guest: GuestReport | None, parameters: Mapping[str, Any]) -> int | None:
+def _port(guest: GuestReport | None) -> int:
     """Return the port of its display; 0 where it has none yet, since clients reckon with it."""
-    if not parameters.get("vnc_bind_address"):
-        return None
     _, _, port = guest.display.rpartition(":") if guest else ("", "", "")
     return int(port) if port.isdecimal() else 0
 

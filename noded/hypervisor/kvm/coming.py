@@ -3,7 +3,7 @@
 import socket
 
 from common.errors import Conflict, NodeFailure
-from common.model.hypervisors import is_moved_by_post_copy
+from common.model.kvm import KvmParameters
 from common.model.kvm_words import POST_COPY
 from common.noderpc.instances import GuestSpec, GuestState
 from noded.hypervisor.kvm.credentials import give_key, take_key
@@ -26,7 +26,7 @@ async def prepare(home: Home, guest: GuestSpec) -> None:
     Raises:
         NodeFailure: it cannot come so, or QEMU is silent.
     """
-    post_copy = is_moved_by_post_copy(guest.parameters)
+    post_copy = KvmParameters.is_moved_by_post_copy(guest.parameters)
     async with monitor(home.qmp_socket, guest.name) as session:
         try:
             await set_ways(session, {POST_COPY: post_copy})
