@@ -9,7 +9,7 @@ from common.errors import Conflict, InvalidRequest
 from common.messages import Order
 from common.model.group import Group
 from common.model.node import Node
-from common.names import GroupId, NodeId, NodeName
+from common.names import GroupId, GroupName, NodeId, NodeName
 from coordinator.locks.names import Wanted
 from coordinator.operations.addresses import networks_of
 from coordinator.operations.base import Operation, operation
@@ -23,7 +23,7 @@ from coordinator.state.config import Config
 
 
 class AssignPlan(Order):
-    group: str
+    group: GroupName
     before: tuple[Node, ...]
     after: tuple[Node, ...]
     now: float

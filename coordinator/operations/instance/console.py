@@ -2,7 +2,7 @@
 
 from common.errors import Conflict
 from common.messages import Order, to_builtins
-from common.names import InstanceId, InstanceName, KeyId
+from common.names import InstanceId, InstanceName, KeyId, NodeName
 from common.noderpc.instances import Instances
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
@@ -23,7 +23,7 @@ class ConsolePlan(Order, kw_only=True):
     message: str = ""
     host: str
     port: int
-    node: str
+    node: NodeName
     key: KeyId  # of the node: whoever shows another one is an impostor
 
 

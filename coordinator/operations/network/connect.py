@@ -11,6 +11,7 @@ from common.model.address_pool import AddressPool
 from common.model.group import Group
 from common.model.network import Connection, Network
 from common.model.parameters import NicMode, NicParameters, filled, settled
+from common.names import NetworkName
 from coordinator.locks.names import Wanted
 from coordinator.operations.base import Operation, operation
 from coordinator.operations.cluster_view import Cluster
@@ -26,7 +27,7 @@ from coordinator.state.kinds import NETWORK
 class ConnectionPlan(Order):
     """A group before and after it is connected, or disconnected."""
 
-    network: str
+    network: NetworkName
     before: Group
     after: Group
     now: float

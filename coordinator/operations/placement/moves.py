@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from common.errors import Conflict, NoCapacity
 from common.model.group import Group
 from common.model.instance import Instance
-from common.names import MiB
+from common.names import GroupId, InstanceName, MiB
 from coordinator.iallocator.answers import Moves, Options, Refused
 from coordinator.iallocator.requests import ChangeGroup, Evacuate, EvacuationMode
 from coordinator.iallocator.response import Response, read_moves
@@ -29,7 +29,7 @@ Opcode = dict[str, Any]
 class OffNodes(NamedTuple):
     """How do instances, given by name, get off their nodes?"""
 
-    instances: tuple[str, ...]
+    instances: tuple[InstanceName, ...]
     mode: EvacuationMode
 
     def request(self, snapshot: "Snapshot") -> Evacuate:
@@ -44,8 +44,8 @@ class OffNodes(NamedTuple):
 class ToGroups(NamedTuple):
     """How do instances, given by name, get to one of these groups, or to any other if none?"""
 
-    instances: tuple[str, ...]
-    groups: tuple[str, ...]  # UUIDs
+    instances: tuple[InstanceName, ...]
+    groups: tuple[GroupId, ...]
 
     def request(self, snapshot: "Snapshot") -> ChangeGroup:
         """Return the question as the built-in allocator is asked."""

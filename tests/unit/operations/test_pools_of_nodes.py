@@ -186,7 +186,7 @@ def test_a_node_without_the_pool_is_left_out_and_named() -> None:
 
 def test_a_second_copy_goes_where_its_own_pool_has_space() -> None:
     there = planned("web1", mirror("x", "fast", "fast"), on=(ALPHA, BETA))
-    question = OffNodes(("web1",), EvacuationMode.SECONDARY)
+    question = OffNodes((InstanceName("web1"),), EvacuationMode.SECONDARY)
     for free in (1128, 1129):
         live = dict(zip(NAMES, (facts(), facts(), facts(slow=100_000, fast=free)), strict=True))
         cluster, seen = cluster_of(configured(there), live)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from common.names import InstanceId, MiB
+from common.names import InstanceId, InstanceName, MiB
 from coordinator.iallocator.answers import Moves
 from coordinator.iallocator.requests import EvacuationMode
 from coordinator.operations.base import read_operation
@@ -97,7 +97,7 @@ def test_a_new_secondary_only_takes_no_memory() -> None:
 def test_the_job_that_makes_a_planned_second_copy_keeps_its_room() -> None:
     there = planned("web1", ALPHA, BETA)
     cluster, _ = cluster_of(configured(there), ROOMY)
-    question = OffNodes(("web1",), EvacuationMode.SECONDARY)
+    question = OffNodes((InstanceName("web1"),), EvacuationMode.SECONDARY)
     moves = asyncio.run(plan_moves(cluster, ["hail"], question))
     ((order,),) = plan_of(cluster, moves).jobs
     assert order.input["OP_ID"] == "OP_INSTANCE_REPLACE_DISKS"

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NoCapacity, NotFound
 from common.model.template import DiskTemplate
-from common.names import GroupId
+from common.names import GroupId, InstanceName
 from coordinator.iallocator.requests import EvacuationMode
 from coordinator.operations.instance.place import Place, named_place
 from coordinator.operations.placement.allocators import AllocatorFailed
@@ -76,7 +76,9 @@ def test_a_program_that_leaves_an_instance_where_it_is_has_no_answer(tmp_path: P
     answer = [[], [["web1", "it likes it there"]], []]
     cluster, seen = cluster_of(configured(there), ROOMY, answer, tmp_path)
     with pytest.raises(NoCapacity, match="'hail': web1: it likes it there") as caught:
-        asyncio.run(plan_moves(cluster, ["hail"], OffNodes(("web1",), EvacuationMode.ALL)))
+        asyncio.run(
+            plan_moves(cluster, ["hail"], OffNodes((InstanceName("web1"),), EvacuationMode.ALL))
+        )
     assert caught.value.detail == {"failed": ["web1"]}
     assert not seen.promised
 
@@ -180,7 +182,7 @@ def test_nobody_is_refused_a_node_for_a_report_that_is_a_second_old(evacuates: b
         await look_for(cluster)
         seen.live = ROOMY
         if evacuates:
-            question = OffNodes(("web1",), EvacuationMode.SECONDARY)
+            question = OffNodes((InstanceName("web1"),), EvacuationMode.SECONDARY)
             await plan_moves(cluster, ["hail"], question)
         else:
             await place_elsewhere(cluster, ["hail"], there.instance)
