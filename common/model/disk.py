@@ -1,6 +1,7 @@
 """A disk of an instance, and where its bytes are."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -31,9 +32,33 @@ class Place(Order, kw_only=True):
         """Return the pools that are known from the disk alone; a directory is the cluster's."""
         return ()
 
+    @property
+    def thin_pool(self) -> str:
+        """Return the thin pool that it takes space of as it is written to; none: ""."""
+        return ""
+
+    @property
+    def has_own_format(self) -> bool:
+        """Tell whether what is read where it is kept is not the disk byte for byte."""
+        return False
+
+    @property
+    def minors(self) -> Mapping[NodeId, Few]:
+        """Return the numbers of DRBD's devices on the nodes that have it as one."""
+        return {}
+
+    @property
+    def provider(self) -> str:
+        """Return of which external storage nodes need a program to reach it; none: ""."""
+        return ""
+
     def takes(self, size: MiB, pool: Pool) -> MiB:
         """Return how much a disk of ``size`` takes of a pool, on each node that has it."""
         return MiB(0)
+
+    def children(self, size: MiB) -> "tuple[tuple[LvmBacking, MiB], ...]":
+        """Return the volumes, with their sizes, of which each node's copy of a disk is made."""
+        return ()
 
     @abstractmethod
     def logical_id(self, nodes: tuple[NodeId, ...]) -> list[Any]:
@@ -124,8 +149,15 @@ class DrbdBacking(Place, kw_only=True, tag="drbd"):
     def pools(self) -> tuple[Pool, ...]:
         return tuple(dict.fromkeys((*self.data.pools, *self.meta.pools)))
 
+    @property
+    def thin_pool(self) -> str:
+        return self.data.thin_pool
+
     def takes(self, size: MiB, pool: Pool) -> MiB:
         return MiB(self.data.takes(size, pool) + self.meta.takes(META_SIZE, pool))
+
+    def children(self, size: MiB) -> tuple[tuple[LvmBacking, MiB], ...]:
+        return (self.data, size), (self.meta, META_SIZE)
 
     def logical_id(self, nodes: tuple[NodeId, ...]) -> list[Any]:
         return [*nodes, self.port, *(self.minors[node] for node in nodes), None]
@@ -159,6 +191,10 @@ class Qcow2Backing(FileBacking, kw_only=True, tag="qcow2"):
     @property
     def where(self) -> str:
         return f"{self.path}@{self.snapshot}" if self.snapshot else self.path
+
+    @property
+    def has_own_format(self) -> bool:
+        return True
 
 
 class Elsewhere(Place, kw_only=True):

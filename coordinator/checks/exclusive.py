@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from common.model.disk import LvmBacking
 from common.model.spindles import differ_too_much
 from common.noderpc.disks import VolumeListing
 from coordinator.checks.finding import Finding, Seen
@@ -78,9 +77,9 @@ def check_instances_apart(seen: Seen) -> Iterator[Finding]:
             yield Finding("EINSTANCEUNSUITABLENODE", "instance", instance.name, message)
             continue
         for index, disk in enumerate(disks):
-            if isinstance(disk.backing, LvmBacking) and disk.backing.thin_pool:
+            if thin_pool := disk.backing.thin_pool:
                 message = (
-                    f"disk {index} is in the thin pool {disk.backing.thin_pool}, which all share: "
+                    f"disk {index} is in the thin pool {thin_pool}, which all share: "
                     f"it cannot be on {node}, whose storage is exclusive"
                 )
                 yield Finding("EINSTANCEUNSUITABLENODE", "instance", instance.name, message)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from common.model.disk import DrbdBacking
 from common.model.instance import Instance
 from common.model.node import Node
 from common.model.template import DiskTemplate
@@ -91,11 +90,10 @@ def check_devices(seen: Seen) -> Iterator[Finding]:
 
 def _devices(seen: Seen, node: Node) -> dict[DiskId, int]:
     """Return the numbers of the devices that mirrored disks may have on a node."""
-    backings = ((disk.uuid, disk.backing) for disk in seen.config.disks.values())
     return {
-        uuid: backing.minors[node.uuid]
-        for uuid, backing in backings
-        if isinstance(backing, DrbdBacking) and node.uuid in backing.minors
+        disk.uuid: disk.backing.minors[node.uuid]
+        for disk in seen.config.disks.values()
+        if node.uuid in disk.backing.minors
     }
 
 

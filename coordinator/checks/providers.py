@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from common.model.disk import ExtBacking
 from coordinator.checks.finding import Finding, Seen
 
 
@@ -11,8 +10,7 @@ def check_providers(seen: Seen) -> Iterator[Finding]:
     config = seen.config
     needed: dict[str, set[str]] = {}  # by group
     for instance in config.made_instances:
-        kept = (disk.backing for disk in config.disks_of(instance))
-        names = {backing.provider for backing in kept if isinstance(backing, ExtBacking)}
+        names = {disk.backing.provider for disk in config.disks_of(instance)} - {""}
         if home := config.nodes.get(instance.primary_node):
             needed.setdefault(home.group, set()).update(names)
     for node, report in seen.answered():

@@ -59,6 +59,11 @@ class DrbdKind(DiskKind):
             return None
         return replace(self.new_backing(cluster, new), data=present)
 
+    def reserved_on(self, disk: Disk, nodes: tuple[NodeId, ...], devices: Devices) -> Disk:
+        """Give it other numbers, unless its two nodes only change their parts."""
+        is_same_pair = set(nodes) == set(disk.nodes)
+        return replace(disk, nodes=nodes) if is_same_pair else again_on(disk, nodes, devices)
+
     def _spec(self, config: Config, owner: InstanceId, group: Group | None, disk: Disk) -> DiskSpec:
         return replace(super()._spec(config, owner, group, disk), ends=_ends(config, disk))
 

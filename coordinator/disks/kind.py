@@ -139,6 +139,10 @@ class DiskKind(ABC):
         """Return which of an instance's nodes, the primary one first, hold the data."""
         return tuple(nodes[: self.traits.holders])
 
+    def reserved_on(self, disk: Disk, nodes: tuple[NodeId, ...], devices: Devices) -> Disk:  # noqa: ARG002
+        """Return a disk of which nothing is made yet as it will be on other nodes."""
+        return replace(disk, nodes=nodes)
+
     def spec(self, config: Config, instance: Instance, disk: Disk) -> DiskSpec:
         """Return a disk as its nodes are told of it: the same for all of them.
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from common.errors import InvalidRequest
-from common.model.disk import Disk, Mode, Qcow2Backing
+from common.model.disk import Disk, Mode
 
 
 def find_state(wanted: str, disks: Sequence[Disk]) -> Disk | None:
@@ -27,7 +27,7 @@ def problem_of_state(wanted: str, disks: Sequence[Disk]) -> str:
     (found,) = called
     if found.mode is Mode.READ_ONLY:
         return "that disk may only be read"
-    if isinstance(found.backing, Qcow2Backing):
+    if found.backing.has_own_format:
         return "that disk is an image of QEMU's format, which a TPM cannot read"
     return ""
 

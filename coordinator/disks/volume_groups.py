@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest
 from common.model.cluster import Cluster
-from common.model.disk import LvmBacking, Mode
+from common.model.disk import Disk, LvmBacking, Mode
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.model.template import TRAITS, DiskTemplate
@@ -48,6 +48,13 @@ def pool_in(group: str, thin_pool: str = "") -> Pool | None:
         return None
     name = f"{group}/{thin_pool}" if thin_pool else group
     return Pool(kind=PoolKind.VOLUME_GROUP, name=name)
+
+
+def found_in(disk: Disk, thin_pool: str) -> Disk:
+    """Return a disk with the thin pool of the volume that it adopts; of another sort, as it is."""
+    if not isinstance(disk.backing, LvmBacking):
+        return disk
+    return replace(disk, backing=replace(disk.backing, thin_pool=thin_pool))
 
 
 def volume_kept_in(disk: DiskSpec, uuid: DiskId, room: MiB) -> SnapshotSpec:

@@ -13,7 +13,7 @@ from common.confd_snapshot import (
     PublishedNode,
     Snapshot,
 )
-from common.model.disk import Disk, DrbdBacking
+from common.model.disk import Disk
 from common.model.entity import Entity
 from common.model.instance import Instance
 from common.model.master_address import wanted_address
@@ -111,11 +111,7 @@ def _disk(disk: Disk, index: int, template: str) -> PublishedDisk:
         mode=disk.mode,
         logical_id=tuple(backing.logical_id(disk.nodes)),
         nodes=disk.nodes,
-        minors=(
-            {str(node): minor for node, minor in backing.minors.items()}
-            if isinstance(backing, DrbdBacking)
-            else {}
-        ),
+        minors={str(node): minor for node, minor in backing.minors.items()},
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.addresses import address_family
 from common.messages import to_builtins
-from common.model.disk import META_SIZE, Disk, DrbdBacking
+from common.model.disk import Disk
 from common.model.entity import Entity
 from common.model.instance import Instance
 from common.model.master_address import address_of
@@ -180,20 +180,17 @@ def _disks(config: Config) -> dict[str, Any]:
 
 def _disk(disk: Disk, template: DiskTemplate | None) -> dict[str, Any]:
     backing = disk.backing
-    children = []
-    if isinstance(backing, DrbdBacking):
-        parts = ((backing.data, disk.size), (backing.meta, META_SIZE))
-        children = [
-            {
-                "dev_type": ON_ONE_NODE,
-                "logical_id": volume.logical_id(disk.nodes),
-                "size": size,
-                "nodes": disk.nodes,
-                "children": [],
-                "params": {},
-            }
-            for volume, size in parts
-        ]
+    children = [
+        {
+            "dev_type": ON_ONE_NODE,
+            "logical_id": volume.logical_id(disk.nodes),
+            "size": size,
+            "nodes": disk.nodes,
+            "children": [],
+            "params": {},
+        }
+        for volume, size in backing.children(disk.size)
+    ]
     own: dict[str, Any] = {
         "dev_type": template or "",
         "logical_id": backing.logical_id(disk.nodes),  # of a mirrored one without its secret

@@ -1,8 +1,9 @@
 """What a disk is made of, as it is stored, sent and shown."""
 
 import pytest
+from msgspec.structs import replace
 
-from common.messages import from_json, to_json
+from common.messages import from_json, to_builtins, to_json
 from common.model.disk import (
     META_SIZE,
     Backing,
@@ -40,6 +41,24 @@ def test_mirrored_disk_takes_of_the_group_of_each_of_its_volumes() -> None:
     assert MIRROR.takes(MiB(1024), group("slow")) == META_SIZE
     assert MIRROR.takes(MiB(1024), group("other")) == 0
     assert MIRROR.paths == ("fast/d.data", "slow/d.meta")
+
+
+def test_mirrored_disk_is_made_of_its_two_volumes() -> None:
+    assert MIRROR.children(MiB(1024)) == ((MIRROR.data, 1024), (MIRROR.meta, META_SIZE))
+    assert MIRROR.data.children(MiB(1024)) == ()
+
+
+def test_mirrored_disk_around_a_thin_volume_is_in_its_pool() -> None:
+    thin = replace(MIRROR, data=replace(MIRROR.data, thin_pool="thin"))
+    assert (MIRROR.thin_pool, thin.thin_pool) == ("", "thin")
+
+
+def test_what_a_backing_answers_and_has_no_field_for_is_not_stored() -> None:
+    plain = FileBacking(path="/srv/disks/d.raw", shared=False)
+    assert (plain.thin_pool, plain.minors, plain.provider, plain.has_own_format) == (
+        "", {}, "", False,
+    )  # fmt: skip
+    assert to_builtins(plain) == {"type": "file", "path": "/srv/disks/d.raw", "shared": False}
 
 
 def test_backings_are_told_apart_when_they_are_read() -> None:

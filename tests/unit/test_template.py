@@ -97,6 +97,55 @@ def test_nobody_but_their_owner_tells_templates_apart() -> None:
     assert not found, "ask the template's traits, or its kind:\n" + "\n".join(found)
 
 
+ASKING = frozenset({
+    # What DRBD's mirrors are, for Ganeti's “drbd_info”, which has no other's.
+    "coordinator/operations/instance/disk_status.py",
+    # From plain to mirrored disks and back: metadata are put beside data, or taken away.
+    "coordinator/operations/instance/convert_in_place.py",
+})  # fmt: skip
+"""Who asks for the class of a backing, beside its owners and nodes' drivers."""
+
+CLASSES = re.compile(r"\w*Backing|Elsewhere")
+
+
+def classes_asked_for(path: Path) -> Iterator[str]:
+    """Yield where a file asks of which class a disk's backing is."""
+    text = path.read_text(encoding="utf-8")
+    if not CLASSES.search(text):
+        return
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, asked]):
+                yield from _classes(path, asked)
+            case ast.MatchClass(cls=asked):
+                yield from _classes(path, asked)
+            case ast.Compare(left=ast.Call(func=ast.Name(id="type"))):
+                yield from _classes(path, node)
+            case _:
+                pass
+
+
+def _classes(path: Path, asked: ast.expr) -> Iterator[str]:
+    for node in ast.walk(asked):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) if CLASSES.fullmatch(name):
+                yield f"{path}:{node.lineno} asks for a {name}"
+            case _:
+                pass
+
+
+def test_nobody_but_their_owner_asks_for_the_class_of_a_backing() -> None:
+    found = {
+        name: asked
+        for path in (PROJECT / "coordinator").rglob("*.py")
+        if not (name := str(path.relative_to(PROJECT))).startswith(OWNERS)
+        if (asked := list(classes_asked_for(path)))
+    }
+    others = [each for name, asked in found.items() if name not in ASKING for each in asked]
+    assert not others, "ask the backing itself, or its kind:\n" + "\n".join(others)
+    assert found.keys() == ASKING, "they need no exception any more"
+
+
 @pytest.mark.parametrize(
     ("text", "is_comparison"),
     [
@@ -112,12 +161,19 @@ def test_nobody_but_their_owner_tells_templates_apart() -> None:
         ("replace(instance, template='drbd')", True),
         ("template: str = 'drbd'", True),
         ("replace(instance, template=MIRRORED)", False),
+        ("isinstance(disk.backing, DrbdBacking)", True),
+        ("isinstance(disk.backing, FileBacking | disks.LvmBacking)", True),
+        ("isinstance(disk.backing, (FileBacking, Elsewhere))", True),
+        ("match disk.backing:\n    case RbdBacking(pool=pool):\n        pass", True),
+        ("type(disk.backing) is DrbdBacking", True),
+        ("disk.backing.has_own_format", False),
+        ("LvmBacking(group=found.group, name=found.name)", False),
     ],
 )
 def test_a_comparison_is_found(tmp_path: Path, text: str, is_comparison: bool) -> None:
     path = tmp_path / "sample.py"
     path.write_text(text, encoding="utf-8")
-    assert bool(list(comparisons(path))) is is_comparison
+    assert bool([*comparisons(path), *classes_asked_for(path)]) is is_comparison
 
 
 PAGE = "docs/howto/add-a-disk-template.md"

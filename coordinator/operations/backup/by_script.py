@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.model.disk import Qcow2Backing
 from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.noderpc.copies import Compression
@@ -104,7 +103,7 @@ async def can_pass_on(
         why = "scripts that are not trusted run one at a time on a node"
     elif not found.tells_endings:
         why = f"the noded of {node} is too old to tell how it ended; upgrade it"
-    elif any(isinstance(disk.backing, Qcow2Backing) for disk in disks):
+    elif any(disk.backing.has_own_format for disk in disks):
         why = "it takes a disk byte for byte, and one is in the format qcow2"
     if why:
         cluster.log(f"Whole disks are sent, and the script “{script}” of {os} is not run: {why}.")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from common.messages import Order
-from common.model.disk import DumpBacking, Qcow2Backing
+from common.model.disk import DumpBacking
 from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.noderpc.copies import Compression
@@ -82,7 +82,7 @@ async def _by_script(
     scripted = await plan_scripts(
         cluster, run, osparams, dumps, compression=way.compression, rate=way.rate
     )
-    if scripted and any(isinstance(each.disk.backing, Qcow2Backing) for each in sources):
+    if scripted and any(each.disk.backing.has_own_format for each in sources):
         cluster.log(
             f"The script “export” of {instance.os} takes a disk byte for byte, and {instance.name} "
             "has one in the format qcow2; all that is on its disks is kept, as with --whole-disks."

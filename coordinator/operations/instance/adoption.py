@@ -7,14 +7,14 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NotFound
-from common.model.disk import BlockBacking, Disk, LvmBacking
+from common.model.disk import BlockBacking, Disk
 from common.model.node import Node, NodeRef
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Disks, DiskSpec, VolumeListing
 from common.units import format_mib
 from coordinator.disks.exclusive import is_exclusive
 from coordinator.disks.kind import DiskKind
-from coordinator.disks.volume_groups import group_for, pool_in
+from coordinator.disks.volume_groups import found_in, group_for, pool_in
 from coordinator.operations.cluster_view import Cluster
 from coordinator.operations.devices import DiskRequest
 from coordinator.operations.step import Step, act
@@ -100,11 +100,8 @@ def where_found(disks: Sequence[Disk], found: Sequence[Found]) -> tuple[Disk, ..
     """Return disks with the thin pools and physical volumes of what they adopt."""
 
     def placed(disk: Disk, there: Found) -> Disk:
-        if not isinstance(disk.backing, LvmBacking):
-            return disk
-        backing = replace(disk.backing, thin_pool=there.thin_pool)
         spindles = disk.spindles if there.spindles is None else there.spindles
-        return replace(disk, backing=backing, spindles=spindles)
+        return replace(found_in(disk, there.thin_pool), spindles=spindles)
 
     pairs = zip(disks, found, strict=True) if found else ()
     return tuple(placed(disk, there) for disk, there in pairs) or tuple(disks)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from common.errors import GntError
-from common.model.disk import META_SIZE, Disk, DrbdBacking, LvmBacking
+from common.model.disk import Disk, DrbdBacking, LvmBacking
 from common.model.instance import Instance
 from common.model.node import Node
 from common.names import DiskId, MiB, NodeId
@@ -39,7 +39,8 @@ class OnNode(NamedTuple):
     def status(self, disk: Disk, node: NodeId) -> Status | None:
         """Return how a disk is; None if it is not there."""
         path = disk.backing.device_path(node)
-        if not isinstance(disk.backing, DrbdBacking):
+        minor = disk.backing.minors.get(node)
+        if minor is None:
             is_there = disk.uuid in self.sizes
             return (path, None, None, None, None, False, OKAY) if is_there else None
         report = self.mirrors.get(disk.uuid)
@@ -50,7 +51,7 @@ class OnNode(NamedTuple):
         return (
             path,
             _DRBD_MAJOR,
-            disk.backing.minors[node],
+            minor,
             report.percent if copies else None,
             left_s if copies else None,
             not is_whole(report),
@@ -108,6 +109,7 @@ def describe_disk(
 ) -> dict[str, Any]:
     """Return all that Ganeti tells of a disk."""
     home, *others = config.nodes_of(instance)
+    of_second = next((told[node] for node in others if node in told), None)
     described: dict[str, Any] = {
         "iv_name": f"disk/{index}",
         "dev_type": instance.disk_template,
@@ -115,7 +117,10 @@ def describe_disk(
         "drbd_info": None,
         "pstatus": told[home].status(disk, home) if home in told else None,
         "sstatus": next((told[n].status(disk, n) for n in others if n in told), None),
-        "children": [],
+        "children": [
+            _describe_volume(disk, volume, size, told.get(home), of_second)
+            for volume, size in disk.backing.children(disk.size)
+        ],
         "mode": disk.mode,
         "size": disk.size,
         "allocated": told[home].allocated.get(disk.uuid) if home in told else None,
@@ -132,10 +137,6 @@ def describe_disk(
             "secondary_minor": disk.backing.minors[second],
             "port": disk.backing.port,
         }
-        described["children"] = [
-            _describe_volume(disk, volume, size, told.get(home), told.get(second))
-            for volume, size in ((disk.backing.data, disk.size), (disk.backing.meta, META_SIZE))
-        ]
     return described
 
 

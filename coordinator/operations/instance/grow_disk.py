@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
 from common.messages import Order
-from common.model.disk import Disk, Mode, Qcow2Backing
+from common.model.disk import Disk, Mode
 from common.model.instance import Instance
 from common.model.node import Node, NodeRef
 from common.names import MiB
@@ -103,7 +103,7 @@ class GrowDisk(Operation[None, GrowPlan], kw_only=True):
         if is_ready and after != before and not instance.forthcoming:
             present = guest_spec(config, instance, (before,), ())
             await check_both_good(cluster, present, home, "grow")
-        if guest and after.mode is Mode.READ_ONLY and isinstance(after.backing, Qcow2Backing):
+        if guest and after.mode is Mode.READ_ONLY and after.backing.has_own_format:
             raise Conflict(
                 f"Disk {index} of {instance.name} is an image that the guest which has it may only "
                 f"read, and cannot grow meanwhile: stop {instance.name} first.",

@@ -6,12 +6,10 @@ from msgspec.structs import replace
 
 from common.errors import Conflict
 from common.messages import Order
-from common.model.disk import Disk, DrbdBacking
+from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node, NodeRef
 from common.names import MiB, NodeId
-from coordinator.disks.devices import Devices
-from coordinator.disks.drbd import again_on
 from coordinator.disks.kinds import kind_of
 from coordinator.operations.addresses import check_connected
 from coordinator.operations.cluster_view import Cluster
@@ -85,26 +83,20 @@ async def _plan(
         raise Conflict(f"The room of {instance.name} is kept on {target.name} already.")
     check_takes_instances(target)
     check_connected(config, config.nics_of(instance), nodes[0])
-    holders = kind_of(instance.disk_template).holders(nodes)
+    kind = kind_of(instance.disk_template)
+    holders = kind.holders(nodes)
     devices, disks = free_devices(cluster), config.disks_of(instance)
     plan = ReservedMove(
         target=target.ref,
         before=instance,
         after=replace(instance, primary_node=nodes[0]),
         disks_before=disks,
-        disks_after=tuple(_on(disk, holders, devices) for disk in disks),
+        disks_after=tuple(kind.reserved_on(disk, holders, devices) for disk in disks),
         memory=backend(config, instance).maxmem,
         now=cluster.now(),
     )
     await take_room(cluster, plan.promise, [target])
     return plan
-
-
-def _on(disk: Disk, nodes: tuple[NodeId, ...], devices: Devices) -> Disk:
-    """Return a disk on other nodes; two that only change their parts keep what they have."""
-    if isinstance(disk.backing, DrbdBacking) and set(nodes) != set(disk.nodes):
-        return again_on(disk, nodes, devices)
-    return replace(disk, nodes=nodes)
 
 
 def check_copies(instance: Instance) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from common.errors import Conflict, InvalidRequest
-from common.model.disk import Disk, LvmBacking
+from common.model.disk import Disk
 from common.model.node import Node
 from common.model.spindles import spindles_for, standard_size
 from common.model.template import DiskTemplate
@@ -104,7 +104,7 @@ def _unfit(room: Room, node: Node, planned: PlannedInstance) -> Iterator[Unfit]:
 
 def _unsaid(number: int, disk: Disk) -> Iterator[Unfit]:
     """Say what it lacks to be made there."""
-    if isinstance(disk.backing, LvmBacking) and disk.backing.thin_pool:
+    if disk.backing.thin_pool:
         yield Unfit("has exclusive storage, where nothing is in a thin pool, which all share")
     if not disk.spindles:
         yield Unfit(
