@@ -35,6 +35,18 @@ DISKS = (
         (AT_ONCE,),
     ),
     Fault(
+        "missing disks count as there", "disks that are made anew take space",
+        "coordinator/operations/placement/room.py",
+        "for disk in one.disks} - one.anew", "for disk in one.disks}",
+        (AT_ONCE,),
+    ),
+    Fault(
+        "missing disks are not made anew", "others count with disks that are made anew",
+        "coordinator/operations/placement/room.py",
+        "present is None or one.anew or", "present is None or",
+        (AT_ONCE,),
+    ),
+    Fault(
         "space promised before it is looked for", "of two who ask at once one is given space",
         "coordinator/operations/instance/recreate_disks.py",
         "cluster.promise(naming(planned))", "cluster.promise(promise_of_space(planned))",

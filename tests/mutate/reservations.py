@@ -32,6 +32,12 @@ RESERVATIONS = (
         (STORIES,),
     ),
     Fault(
+        "reservations given up count beside", "what is reserved makes room for what it becomes",
+        "coordinator/operations/placement/room.py",
+        "if is_reserved or disk.uuid in kept", "if disk.uuid in kept",
+        (CHANGED,),
+    ),
+    Fault(
         "reservations looked for on nodes", "verify looks for nothing of what is reserved",
         "coordinator/state/config.py",
         "if not each.forthcoming)", ")",
