@@ -20,9 +20,6 @@ from tests.support.untold import untold
 
 __all__ = ("pytest_runtestloop",)  # a hook
 
-# A busy machine is no failure: by default an example that takes longer than 200 ms is one.
-settings.register_profile("gantry", deadline=None, max_examples=examples(100))
-settings.load_profile("gantry")
 
 YOUNG_OBJECTS = 50_000  # instead of 700: simulations make many that die at once
 HANGS_S = 120.0  # a test that takes longer shows where it is
@@ -38,6 +35,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Have random tests try as much as is asked for.
+
+    A busy machine is no failure: by default an example that takes longer than 200 ms is one.
+    """
+    try:
+        settings.register_profile("gantry", deadline=None, max_examples=examples(100))
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+    settings.load_profile("gantry")
     config.pluginmanager.register(_Hanging())
 
 

@@ -6,6 +6,7 @@ import json
 import socket
 import tempfile
 from pathlib import Path
+from typing import cast
 
 import pytest
 import uvloop
@@ -77,7 +78,7 @@ def test_a_session_ends_though_qemu_takes_nothing_any_more() -> None:
             writer.write(GREETING.encode() + b"\r\n")
             await reader.read(4096)
             writer.write(DONE.encode() + b"\r\n")
-            reader._transport.pause_reading()  # type: ignore[attr-defined]  # as if it were frozen
+            cast("asyncio.Transport", writer.transport).pause_reading()  # as if it were frozen
             await over.wait()
             writer.close()
 
