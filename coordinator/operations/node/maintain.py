@@ -78,8 +78,8 @@ class MaintainNode(Operation[Moved | None, MaintainPlan], kw_only=True):
             return wanted(nodes=[config.node(self.node_name).uuid])
         return wanted(nodes_exclusive=[node.uuid for node in config.sorted_nodes()])  # the pool
 
-    async def choose(self, cluster: Cluster) -> Moved | None:  # noqa: ARG002
-        return None  # only the job that has drained the node knows
+    async def choose(self, cluster: Cluster) -> Moved | None:  # noqa: ARG002 -- there is nothing to
+        return None  # look at: only the job that has drained the node knows
 
     async def prepare(self, cluster: Cluster, moved: Moved | None) -> MaintainPlan:
         if self.back and self.reboot:
