@@ -6,7 +6,8 @@ from typing import Any
 
 from common.errors import NodeFailure
 from common.messages import Order, Report
-from common.model.disk import Backing, Mode
+from common.model.backing import Backing
+from common.model.disk import Mode
 from common.model.pool import Pool
 from common.names import DiskId, Few, InstanceId, MiB, NodeId, Path, Sentence, Word
 from common.rpc.declare import NodeService, rpc

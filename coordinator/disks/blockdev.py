@@ -1,8 +1,8 @@
 """Disks that are block devices which were there before, and which all nodes reach."""
 
 from common.errors import InvalidRequest
+from common.model.backing import BlockBacking
 from common.model.cluster import Cluster
-from common.model.disk import BlockBacking
 from common.model.template import DiskTemplate
 from coordinator.disks.kind import DiskKind, NewDisk
 from coordinator.disks.wish import DiskWish

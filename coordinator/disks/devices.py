@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
 from common.errors import Conflict, NoCapacity
-from common.model.disk import BlockBacking, Disk, DrbdBacking
+from common.model.backing import BlockBacking, DrbdBacking
+from common.model.disk import Disk
 from common.names import NodeId
 
 PORTS = range(11000, 15000)  # Ganeti's

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
+from common.model.backing import Backing, FileBacking, GlusterBacking, Qcow2Backing
 from common.model.cluster import Cluster
-from common.model.disk import Backing, FileBacking, GlusterBacking, Qcow2Backing
 from common.model.disk_parameters import FileParameters, ImageFormat
 from common.model.parameters import settled
 from common.model.pool import Pool

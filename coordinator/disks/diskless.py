@@ -1,8 +1,8 @@
 """No disks: the guest boots from the network, or from a CD image of its node."""
 
 from common.errors import InvalidRequest
+from common.model.backing import Backing
 from common.model.cluster import Cluster
-from common.model.disk import Backing
 from common.model.template import DiskTemplate
 from coordinator.disks.kind import DiskKind, NewDisk
 

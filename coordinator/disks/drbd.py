@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from common.model.backing import Backing, DrbdBacking, LvmBacking
 from common.model.cluster import Cluster
-from common.model.disk import Backing, Disk, DrbdBacking, LvmBacking, Snapshot
+from common.model.disk import Disk, Snapshot
 from common.model.disk_parameters import DrbdParameters
 from common.model.group import Group
 from common.model.node import NodeRef

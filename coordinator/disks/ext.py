@@ -5,8 +5,8 @@ import re
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
+from common.model.backing import Backing, ExtBacking
 from common.model.cluster import Cluster
-from common.model.disk import Backing, ExtBacking
 from common.model.template import DiskTemplate
 from common.names import DiskId, MiB
 from common.noderpc.disks import DiskSpec

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
+from common.model.backing import Backing
 from common.model.cluster import Cluster
-from common.model.disk import Backing, Disk, Mode, Snapshot
+from common.model.disk import Disk, Mode, Snapshot
 from common.model.group import Group
 from common.model.instance import Instance
 from common.model.node import NodeRef
@@ -139,7 +140,12 @@ class DiskKind(ABC):
         """Return which of an instance's nodes, the primary one first, hold the data."""
         return tuple(nodes[: self.traits.holders])
 
-    def reserved_on(self, disk: Disk, nodes: tuple[NodeId, ...], devices: Devices) -> Disk:  # noqa: ARG002
+    def reserved_on(
+        self,
+        disk: Disk,
+        nodes: tuple[NodeId, ...],
+        devices: Devices,  # noqa: ARG002 -- for those that have numbers of their own
+    ) -> Disk:
         """Return a disk of which nothing is made yet as it will be on other nodes."""
         return replace(disk, nodes=nodes)
 

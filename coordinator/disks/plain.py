@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
+from common.model.backing import Backing, DrbdBacking, LvmBacking
 from common.model.cluster import Cluster
-from common.model.disk import Backing, Disk, DrbdBacking, LvmBacking
+from common.model.disk import Disk
 from common.model.disk_parameters import PlainParameters
 from common.model.group import Group
 from common.model.parameters import Layer, settled

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
+from common.model.backing import RbdBacking
 from common.model.cluster import Cluster
-from common.model.disk import RbdBacking
 from common.model.disk_parameters import RbdParameters
 from common.model.parameters import settled
 from common.model.template import DiskTemplate

@@ -3,8 +3,9 @@
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
+from common.model.backing import LvmBacking
 from common.model.cluster import Cluster
-from common.model.disk import Disk, LvmBacking, Mode
+from common.model.disk import Disk, Mode
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.model.template import TRAITS, DiskTemplate

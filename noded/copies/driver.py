@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from common.errors import NodeFailure
 from common.messages import to_json
-from common.model.disk import DumpBacking, Mode, StreamBacking
+from common.model.backing import DumpBacking, StreamBacking
+from common.model.disk import Mode
 from common.noderpc.copies import BrokenOff, Compression, Offer, Peer, Stranger
 from common.noderpc.disks import DiskSpec
 from noded.copies.confirmation import FILE as CONFIRMATION

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from common.errors import NodeFailure
-from common.model.disk import StreamBacking
+from common.model.backing import StreamBacking
 from common.names import DiskId
 from common.noderpc.copies import BrokenOff, Compression, Offer, Peer, Stranger
 from common.noderpc.disks import DiskSpec

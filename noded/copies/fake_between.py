@@ -7,7 +7,7 @@ from math import inf
 from typing import Protocol
 
 from common.errors import NodeFailure
-from common.model.disk import StreamBacking
+from common.model.backing import StreamBacking
 from common.names import DiskId
 from common.noderpc.copies import BrokenOff, Offer, Stranger
 from common.noderpc.disks import DiskSpec

@@ -4,7 +4,7 @@ import re
 from typing import Protocol
 
 from common.errors import InvalidRequest
-from common.model.disk import DumpBacking
+from common.model.backing import DumpBacking
 from common.names import check_name
 from common.noderpc.disks import DiskSpec
 from common.noderpc.exports import ExportReport

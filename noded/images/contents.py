@@ -4,7 +4,7 @@ import os
 from typing import Protocol
 
 from common.messages import Order
-from common.model.disk import Backing, Qcow2Backing
+from common.model.backing import Backing, Qcow2Backing
 from noded.copies import device
 from noded.images.inside import Inside
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from common.errors import InvalidRequest, NotFound
-from common.model.disk import StreamBacking
+from common.model.backing import StreamBacking
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from noded.operating_systems.home import STREAM
 from noded.storage.interface import Storage

@@ -6,7 +6,8 @@ import stat
 from pathlib import Path
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import BlockBacking, Mode
+from common.model.backing import BlockBacking
+from common.model.disk import Mode
 from common.names import MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.units import format_mib

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import InvalidRequest
-from common.model.disk import FileBacking, GlusterBacking
+from common.model.backing import FileBacking, GlusterBacking
 from common.noderpc.disks import DiskSpec
 from noded.durable_file import read_if_there
 

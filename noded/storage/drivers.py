@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from common.model.disk import (
+from common.model.backing import (
     BlockBacking,
     DrbdBacking,
     DumpBacking,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from common.errors import Conflict, NodeFailure
-from common.model.disk import Qcow2Backing
+from common.model.backing import Qcow2Backing
 from common.model.pool import Pool
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec

@@ -6,7 +6,7 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import BlockBacking, Elsewhere
+from common.model.backing import BlockBacking, Elsewhere
 from common.names import DiskId
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.units import format_mib

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, NodeFailure
 from common.messages import from_builtins
-from common.model.disk import GlusterBacking
+from common.model.backing import GlusterBacking
 from common.model.disk_parameters import GlusterParameters
 from common.model.pool import Pool
 from common.names import MiB

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from common.errors import InvalidRequest
 from common.messages import from_builtins
-from common.model.disk import LvmBacking, Mode
+from common.model.backing import LvmBacking
+from common.model.disk import Mode
 from common.model.disk_parameters import PlainParameters
 from common.model.pool import Pool
 from common.noderpc.disks import Access, DiskReport, DiskSpec, VolumeListing

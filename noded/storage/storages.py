@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from common.errors import NodeFailure
-from common.model.disk import Backing
+from common.model.backing import Backing
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.noderpc.disks import DiskSpec, VolumeListing

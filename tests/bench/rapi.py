@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common.model.disk import Disk, FileBacking
+from common.model.backing import FileBacking
+from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.template import DiskTemplate

@@ -10,8 +10,9 @@ import pytest
 
 from common.errors import NoCapacity
 from common.model.allocation_policy import AllocationPolicy
+from common.model.backing import FileBacking
 from common.model.cluster import Cluster
-from common.model.disk import Disk, FileBacking
+from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node

@@ -7,8 +7,9 @@ from random import Random
 import pytest
 
 from common.errors import NoCapacity
+from common.model.backing import LvmBacking
 from common.model.cluster import Cluster
-from common.model.disk import Disk, LvmBacking
+from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from common.model.disk import BlockBacking, Qcow2Backing
+from common.model.backing import BlockBacking, Qcow2Backing
 from common.noderpc.copies import Compression
 from noded.copies.chunks import CHUNK
 from noded.copies.driver import ProcessCopier

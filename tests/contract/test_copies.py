@@ -10,7 +10,7 @@ from typing import Protocol
 import pytest
 
 from common.errors import GntError, NodeFailure
-from common.model.disk import FileBacking
+from common.model.backing import FileBacking
 from common.names import DiskId, NodeName
 from common.noderpc.copies import BrokenOff, Compression, Offer, Peer
 from common.noderpc.disks import DiskSpec

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from common.model.disk import FileBacking
+from common.model.backing import FileBacking
 from common.model.node import Node as NodeObject
 from common.names import GroupId, NodeId, NodeName, TaskId
 from common.noderpc.copies import Compression, Copies, Offer, Peer, Stranger

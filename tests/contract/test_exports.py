@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from common.errors import InvalidRequest, NodeFailure, NotFound
-from common.model.disk import DumpBacking
+from common.model.backing import DumpBacking
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Access, DiskSpec
 from noded.copies.device import claim

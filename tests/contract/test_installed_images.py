@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import NodeFailure
-from common.model.disk import Qcow2Backing
+from common.model.backing import Qcow2Backing
 from common.noderpc.disks import Access, DiskSpec
 from common.noderpc.operating_systems import Script, ScriptOrder, ScriptReport
 from noded.images.definition import image_definition

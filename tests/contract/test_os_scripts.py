@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure, NotFound
-from common.model.disk import Qcow2Backing
+from common.model.backing import Qcow2Backing
 from common.noderpc.operating_systems import Script, ScriptOrder, ScriptReport
 from tests.support.script_rigs import (
     DISK,

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import FileBacking, Qcow2Backing
+from common.model.backing import FileBacking, Qcow2Backing
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskSpec
 from noded.images.contents import Bytes, Layout, contents_of

@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import NodeFailure
-from common.model.disk import FileBacking, Mode, Qcow2Backing
+from common.model.backing import FileBacking, Qcow2Backing
+from common.model.disk import Mode
 from common.names import DiskId, MiB
 from common.noderpc.disks import DiskSpec
 from noded.handlers.snapshots import SnapshotHandlers

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import BlockBacking, FileBacking
+from common.model.backing import BlockBacking, FileBacking
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from noded.storage.adopted import AdoptedStorage

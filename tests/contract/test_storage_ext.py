@@ -12,7 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import ExtBacking, FileBacking, Mode
+from common.model.backing import ExtBacking, FileBacking
+from common.model.disk import Mode
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.snapshots import SnapshotSpec

@@ -18,7 +18,8 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import FileBacking, Mode, RbdBacking
+from common.model.backing import FileBacking, RbdBacking
+from common.model.disk import Mode
 from common.names import DiskId, MiB
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.snapshots import SnapshotSpec

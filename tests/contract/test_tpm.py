@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
-from common.model.disk import Mode, Qcow2Backing
+from common.model.backing import Qcow2Backing
+from common.model.disk import Mode
 from common.noderpc.disks import DiskSpec
 from common.noderpc.instances import GuestState
 from noded.hypervisor.kvm import tpm

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import Conflict, NodeFailure
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, MiB

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.facts import Spindles
 from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.names import MiB
 from coordinator.operations.catalogue import CATALOGUE
 from coordinator.operations.ganeti.opcodes import opcodes

@@ -6,7 +6,8 @@ from typing import TypeVar
 import msgspec
 
 from common.messages import from_json
-from common.model.disk import Disk, DrbdBacking, FileBacking, LvmBacking
+from common.model.backing import DrbdBacking, FileBacking, LvmBacking
+from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.job import Job
 from common.model.nic import Nic

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NotFound
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceName
 from coordinator.operations.devices import DiskRequest

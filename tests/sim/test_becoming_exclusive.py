@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from common.errors import Conflict, InvalidRequest
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.template import DiskTemplate
 from common.names import InstanceName, MiB, NodeName
 from coordinator.operations.cluster.modify import ModifyCluster

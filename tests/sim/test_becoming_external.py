@@ -3,7 +3,7 @@
 import pytest
 
 from common.errors import Conflict, InvalidRequest
-from common.model.disk import ExtBacking
+from common.model.backing import ExtBacking
 from common.model.template import DiskTemplate
 from coordinator.operations.instance.modify import ModifyInstance
 from coordinator.operations.instance.shutdown import ShutDownInstance

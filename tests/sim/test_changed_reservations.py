@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NoCapacity
-from common.model.disk import Disk, DrbdBacking
+from common.model.backing import DrbdBacking
+from common.model.disk import Disk
 from common.model.template import DiskTemplate
 from common.names import InstanceName, JobId, MiB
 from coordinator.operations.cluster.verify_group import VerifyGroup

@@ -4,7 +4,7 @@ import asyncio
 import zlib
 from collections.abc import Awaitable, Callable
 
-from common.model.disk import DrbdBacking
+from common.model.backing import DrbdBacking
 from common.model.secret import CONFD_KEY
 from common.names import NodeName
 from coordinator.confd.service import Service

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest
-from common.model.disk import DrbdBacking, Qcow2Backing
+from common.model.backing import DrbdBacking, Qcow2Backing
 from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, MiB
 from coordinator.operations.group.modify import ModifyGroup

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
-from common.model.disk import FileBacking, Mode, Qcow2Backing
+from common.model.backing import FileBacking, Qcow2Backing
+from common.model.disk import Mode
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceName, MiB, NodeName
 from common.noderpc.disks import DiskSpec

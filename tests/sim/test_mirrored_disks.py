@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from common.errors import Conflict, Unreachable
-from common.model.disk import DrbdBacking
+from common.model.backing import DrbdBacking
 from coordinator.operations.base import Operation
 from coordinator.operations.cluster.verify_group import VerifyGroup
 from coordinator.operations.instance.activate_disks import ActivateDisks

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, InvalidRequest, NotFound
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.instance import Instance
 from common.model.job import Status
 from common.names import MiB, NodeId, NodeName

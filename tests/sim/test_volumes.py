@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NoCapacity
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.job import Status
 from common.model.template import DiskTemplate
 from common.names import GroupName, InstanceName, MiB, NodeName

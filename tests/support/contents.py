@@ -1,6 +1,6 @@
 """What is on the disks of simulated machines: a word for each, and none for zeros."""
 
-from common.model.disk import (
+from common.model.backing import (
     Backing,
     DrbdBacking,
     DumpBacking,

@@ -1,6 +1,7 @@
 """Disks as files, as nodes are told of them."""
 
-from common.model.disk import FileBacking, GlusterBacking, Mode
+from common.model.backing import FileBacking, GlusterBacking
+from common.model.disk import Mode
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from common.model.disk import FileBacking, GlusterBacking, Qcow2Backing
+from common.model.backing import FileBacking, GlusterBacking, Qcow2Backing
 from common.model.pool import Pool
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import DiskSpec

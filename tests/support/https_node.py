@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import uvloop
 
 from common.messages import to_builtins
-from common.model.disk import FileBacking
+from common.model.backing import FileBacking
 from common.model.node import Node as NodeObject
 from common.names import (
     ClusterId,

@@ -4,7 +4,8 @@ import os
 
 from msgspec.structs import replace
 
-from common.model.disk import Mode, Qcow2Backing
+from common.model.backing import Qcow2Backing
+from common.model.disk import Mode
 from common.names import DiskId, MiB
 from common.noderpc.disks import DiskSpec
 from common.noderpc.snapshots import SnapshotSpec

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from common.model.disk import (
+from common.model.backing import (
     Backing,
     BlockBacking,
     DrbdBacking,

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from common.errors import NodeFailure
-from common.model.disk import DrbdBacking, LvmBacking
+from common.model.backing import DrbdBacking, LvmBacking
 from common.names import DiskId, InstanceId, MiB, NodeId
 from common.noderpc.disks import Access, DiskSpec, MirrorEnd
 from common.noderpc.mirrors import CopyState, Link, MirrorReport

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
-from common.model.disk import Backing, DumpBacking, FileBacking, StreamBacking
+from common.model.backing import Backing, DumpBacking, FileBacking, StreamBacking
 from common.names import DiskId, InstanceName, MiB, NodeName
 from common.noderpc.copies import Compression, Peer
 from common.noderpc.disks import Access, DiskSpec

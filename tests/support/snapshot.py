@@ -8,7 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from common.messages import from_json, to_builtins, to_json
-from common.model.disk import Disk, DrbdBacking
+from common.model.backing import DrbdBacking
+from common.model.disk import Disk
 from common.model.node import Node
 from common.names import NodeName
 from coordinator.state.config import Config

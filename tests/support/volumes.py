@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.messages import from_json, to_builtins, to_json
-from common.model.disk import (
+from common.model.backing import (
     META_SIZE,
     Backing,
     BlockBacking,

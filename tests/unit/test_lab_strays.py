@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from common.messages import to_json
-from common.model.disk import Disk, DrbdBacking, FileBacking, LvmBacking
+from common.model.backing import DrbdBacking, FileBacking, LvmBacking
+from common.model.disk import Disk
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic
 from common.model.node import Node

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
-from common.model.disk import Disk, DumpBacking
+from common.model.backing import DumpBacking
+from common.model.disk import Disk
 from common.model.node import NodeRef
 from common.names import DiskId
 from common.noderpc.disks import DiskSpec

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from common.messages import Order
-from common.model.disk import DumpBacking
+from common.model.backing import DumpBacking
 from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.noderpc.copies import Compression

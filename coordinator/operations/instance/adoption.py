@@ -7,7 +7,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NotFound
-from common.model.disk import BlockBacking, Disk
+from common.model.backing import BlockBacking
+from common.model.disk import Disk
 from common.model.node import Node, NodeRef
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.disks import Disks, DiskSpec, VolumeListing

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from common.errors import Conflict, NodeFailure
 from common.messages import Order
-from common.model.disk import META_SIZE, Disk, DrbdBacking
+from common.model.backing import META_SIZE, DrbdBacking
+from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node, NodeRef
 from common.names import NodeId

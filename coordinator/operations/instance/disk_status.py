@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from common.errors import GntError
-from common.model.disk import Disk, DrbdBacking, LvmBacking
+from common.model.backing import DrbdBacking, LvmBacking
+from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import Node
 from common.names import DiskId, MiB, NodeId

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from common.messages import Order
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.node import NodeRef
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId

@@ -10,7 +10,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from common.errors import NotFound, Unreachable
-from common.model.disk import StreamBacking
+from common.model.backing import StreamBacking
 from common.noderpc.disks import DiskSpec
 from common.noderpc.operating_systems import OperatingSystems, ScriptOrder
 from coordinator.operations.cluster_view import Cluster

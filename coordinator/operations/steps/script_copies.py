@@ -10,7 +10,7 @@ from typing import Any
 
 from common.errors import NodeFailure, NotFound, Unreachable
 from common.messages import Order
-from common.model.disk import StreamBacking
+from common.model.backing import StreamBacking
 from common.noderpc.copies import BrokenOff, Compression
 from common.noderpc.disks import DiskSpec
 from common.noderpc.operating_systems import OperatingSystems, Script, ScriptOrder

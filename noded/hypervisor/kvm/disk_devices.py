@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.errors import Conflict
-from common.model.disk import Mode, Qcow2Backing
+from common.model.backing import Qcow2Backing
+from common.model.disk import Mode
 from common.model.kvm import KvmParameters
 from common.model.kvm_words import BootOrder, DiskAio, DiskCache, DiskDiscard, DiskType
 from common.noderpc.disks import DiskSpec

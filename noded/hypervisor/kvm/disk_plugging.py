@@ -12,7 +12,8 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from common.errors import Conflict, NodeFailure
-from common.model.disk import Mode, Qcow2Backing
+from common.model.backing import Qcow2Backing
+from common.model.disk import Mode
 from common.model.kvm import KvmParameters
 from common.names import DiskId
 from common.noderpc.disks import DiskSpec

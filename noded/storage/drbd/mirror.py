@@ -6,7 +6,7 @@ from msgspec import structs
 
 from common.errors import InvalidRequest
 from common.messages import from_builtins
-from common.model.disk import META_SIZE, DrbdBacking
+from common.model.backing import META_SIZE, DrbdBacking
 from common.model.disk_parameters import DrbdParameters
 from common.names import DiskId, MiB, NodeId, is_uuid
 from common.noderpc.disks import DiskSpec

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import ExtBacking
+from common.model.backing import ExtBacking
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.snapshots import SnapshotSpec
 from noded.storage.attached import AttachedDevices

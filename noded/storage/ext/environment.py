@@ -6,7 +6,7 @@ page leaves open.
 
 from collections.abc import Mapping
 
-from common.model.disk import ExtBacking
+from common.model.backing import ExtBacking
 from common.names import MiB
 from common.noderpc.disks import DiskSpec
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from common.errors import NodeFailure
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.names import MiB
 from common.noderpc.facts import Spindles
 from noded.storage.lvm import names

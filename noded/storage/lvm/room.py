@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.pool import Pool
 from common.names import MiB
 from common.noderpc.facts import StorageReport

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.pool import Pool
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.facts import StorageReport

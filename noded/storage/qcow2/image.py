@@ -6,7 +6,8 @@ from pathlib import PurePath
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import Mode, Qcow2Backing
+from common.model.backing import Qcow2Backing
+from common.model.disk import Mode
 from common.names import DiskId
 from common.noderpc.disks import DiskSpec
 from noded.images.qcow2 import BadImage, Qcow2

@@ -1,6 +1,6 @@
 """Command lines of rbd: values in, arguments out. Source: rbd(8) of Ceph 16 to 18."""
 
-from common.model.disk import RbdBacking
+from common.model.backing import RbdBacking
 from common.names import MiB
 
 Command = tuple[str, ...]

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Sequence
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import RbdBacking
+from common.model.backing import RbdBacking
 from common.noderpc.disks import Access, DiskReport, DiskSpec
 from common.noderpc.snapshots import SnapshotSpec
 from noded.storage.attached import AttachedDevices

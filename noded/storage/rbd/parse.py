@@ -6,7 +6,7 @@ import msgspec
 
 from common.errors import NodeFailure
 from common.messages import Report
-from common.model.disk import RbdBacking
+from common.model.backing import RbdBacking
 from common.names import MiB
 
 T = TypeVar("T")

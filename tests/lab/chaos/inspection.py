@@ -4,7 +4,7 @@ import base64
 from pathlib import Path
 
 from common.messages import from_json
-from common.model.disk import DrbdBacking, FileBacking, LvmBacking
+from common.model.backing import DrbdBacking, FileBacking, LvmBacking
 from common.model.instance import Instance
 from common.names import NodeName
 from deploy.uml.lab import Lab

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.template import DiskTemplate
 from common.names import MiB
 from coordinator.operations.devices import DiskRequest

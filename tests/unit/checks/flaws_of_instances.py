@@ -4,7 +4,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.model.disk import Disk, FileBacking
+from common.model.backing import FileBacking
+from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import AdminState
 from common.model.nic import Nic

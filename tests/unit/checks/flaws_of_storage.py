@@ -4,7 +4,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from common.model.disk import Disk, ExtBacking, LvmBacking
+from common.model.backing import ExtBacking, LvmBacking
+from common.model.disk import Disk
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB, NodeId

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from common.model.backing import FileBacking
 from common.model.cluster import Cluster
-from common.model.disk import Disk, FileBacking
+from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.nic import Nic

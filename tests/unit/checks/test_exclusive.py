@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from common.model.disk import Disk, LvmBacking
+from common.model.backing import LvmBacking
+from common.model.disk import Disk
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.model.stored import Stored

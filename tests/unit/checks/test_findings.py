@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from common.model.disk import Disk, DrbdBacking, LvmBacking
+from common.model.backing import DrbdBacking, LvmBacking
+from common.model.disk import Disk
 from common.names import DiskId, MiB, NodeId
 from common.noderpc.mirrors import MirrorDevice
 from coordinator.checks.finding import Seen, Severity

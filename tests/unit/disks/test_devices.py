@@ -3,7 +3,8 @@
 import pytest
 
 from common.errors import NoCapacity
-from common.model.disk import Disk, DrbdBacking, LvmBacking
+from common.model.backing import DrbdBacking, LvmBacking
+from common.model.disk import Disk
 from common.names import DiskId, MiB, NodeId
 from coordinator.disks import devices
 from coordinator.disks.devices import Devices

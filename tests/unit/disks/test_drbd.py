@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
+from common.model.backing import DrbdBacking
 from common.model.cluster import Cluster
-from common.model.disk import Disk, DrbdBacking
+from common.model.disk import Disk
 from common.model.instance import Instance
 from common.model.node import NodeRef
 from common.model.pool import Pool

@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest
+from common.model.backing import BlockBacking, ExtBacking, FileBacking, LvmBacking, RbdBacking
 from common.model.cluster import Cluster
-from common.model.disk import BlockBacking, Disk, ExtBacking, FileBacking, LvmBacking, RbdBacking
+from common.model.disk import Disk
 from common.model.node import NodeRef
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind

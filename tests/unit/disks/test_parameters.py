@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
+from common.model.backing import FileBacking
 from common.model.cluster import Cluster
-from common.model.disk import Disk, FileBacking
+from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import Instance
 from common.model.node import Node

@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
+from common.model.backing import LvmBacking
 from common.model.cluster import Cluster
-from common.model.disk import LvmBacking
 from common.model.group import Group
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind

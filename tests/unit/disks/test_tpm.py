@@ -1,6 +1,7 @@
 """Which disk is that of a TPM."""
 
-from common.model.disk import Disk, FileBacking
+from common.model.backing import FileBacking
+from common.model.disk import Disk
 from common.names import DiskId, MiB
 from coordinator.disks.tpm import find_state
 

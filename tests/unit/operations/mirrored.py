@@ -1,7 +1,8 @@
 """Instances on two of three nodes, whose mirrored disks files stand for."""
 
+from common.model.backing import FileBacking
 from common.model.cluster import Cluster as ClusterObject
-from common.model.disk import Disk, FileBacking
+from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node

@@ -7,8 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import GntError, Unreachable
+from common.model.backing import DrbdBacking, LvmBacking
 from common.model.cluster import Cluster
-from common.model.disk import Disk, DrbdBacking, LvmBacking
+from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import Instance
 from common.model.node import Node

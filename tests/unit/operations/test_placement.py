@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, GntError, Unreachable
+from common.model.backing import FileBacking
 from common.model.cluster import Cluster
-from common.model.disk import Disk, FileBacking
+from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node

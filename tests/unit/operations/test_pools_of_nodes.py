@@ -7,8 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import NoCapacity
+from common.model.backing import META_SIZE, Backing, DrbdBacking, LvmBacking
 from common.model.cluster import Cluster
-from common.model.disk import META_SIZE, Backing, Disk, DrbdBacking, LvmBacking
+from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.node import Node

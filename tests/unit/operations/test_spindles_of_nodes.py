@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.messages import to_json
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.names import MiB, NodeId
 from common.noderpc.facts import NodeFacts, Spindles, StorageReport
 from coordinator.disks.exclusive import free_space, spindles_told

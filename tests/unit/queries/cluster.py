@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from common.errors import GntError, Unreachable
+from common.model.backing import FileBacking
 from common.model.cluster import Cluster
-from common.model.disk import Disk, FileBacking
+from common.model.disk import Disk
 from common.model.group import Group
 from common.model.instance import AdminState, Instance
 from common.model.job import Failure, Job, LogEntry, OperationRecord, Status

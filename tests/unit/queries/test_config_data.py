@@ -4,7 +4,7 @@ import json
 
 from msgspec.structs import replace
 
-from common.model.disk import DrbdBacking, LvmBacking
+from common.model.backing import DrbdBacking, LvmBacking
 from common.model.network import Network
 from common.model.secret import CONFD_KEY, Secret
 from common.model.template import DiskTemplate

@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from common.model.disk import Disk, Qcow2Backing
+from common.model.backing import Qcow2Backing
+from common.model.disk import Disk
 from coordinator.disks.kinds import thin_on
 from coordinator.state.rows import Put
 from tests.unit.queries.cluster import ALPHA, BETA, GAMMA, STATE, STORAGE

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import Conflict, NotFound
-from common.model.disk import Disk, FileBacking
+from common.model.backing import FileBacking
+from common.model.disk import Disk
 from common.model.template import DiskTemplate
 from common.names import DiskId, InstanceName, MiB, NodeId
 from coordinator.state.config import Config

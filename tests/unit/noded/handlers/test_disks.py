@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from common.errors import InvalidRequest, NodeFailure
 from common.messages import to_json
-from common.model.disk import FileBacking, LvmBacking
+from common.model.backing import FileBacking, LvmBacking
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, MiB

@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
-from common.model.disk import LvmBacking, Mode
+from common.model.backing import LvmBacking
+from common.model.disk import Mode
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.names import DiskId, InstanceId, InstanceName, MiB

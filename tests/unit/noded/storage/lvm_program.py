@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from common.execute import CommandFailed, Finished
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.names import DiskId, InstanceId, MiB
 from noded.storage.lvm.linux import LinuxVolumes
 from noded.storage.lvm.volumes import NewSnapshot, NewVolume, Volume

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from common.model.disk import DrbdBacking
+from common.model.backing import DrbdBacking
 from common.names import DiskId
 from common.noderpc.disks import Access, DiskSpec
 from common.noderpc.mirrors import Link

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from common.errors import InvalidRequest
-from common.model.disk import FileBacking
+from common.model.backing import FileBacking
 from common.names import MiB, NodeId
 from common.noderpc.disks import DiskSpec
 from noded.storage.drbd.mirror import read_mirror

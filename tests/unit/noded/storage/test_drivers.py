@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import get_args
 
-from common.model.disk import Backing
+from common.model.backing import Backing
 from common.model.pool_kind import PoolKind
 from common.names import NodeId
 from common.paths import Paths

@@ -1,4 +1,4 @@
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.names import DiskId, InstanceId, MiB
 from noded.storage.lvm import commands
 from noded.storage.lvm.volumes import NewVolume, Volume

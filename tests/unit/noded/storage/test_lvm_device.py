@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import NodeFailure
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.names import DiskId, InstanceId
 from noded.storage.lvm import device
 from noded.storage.lvm.device import (

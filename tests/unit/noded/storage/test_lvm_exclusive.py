@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from common.errors import InvalidRequest, NodeFailure
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.spindles import differ_too_much, spindles_for, standard_size
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.facts import Spindles

@@ -9,7 +9,7 @@ import pytest
 
 from common.errors import Conflict, NodeFailure, NotFound
 from common.execute import Finished
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.names import DiskId, InstanceId, MiB
 from common.noderpc.physical_volumes import PhysicalVolumeReport, VolumeGroupReport
 from noded.storage.lvm import physical

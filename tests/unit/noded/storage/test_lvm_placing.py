@@ -1,7 +1,7 @@
 import pytest
 
 from common.errors import NodeFailure
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.names import DiskId, InstanceId, MiB
 from noded.storage.lvm.parse import Group, PhysicalVolume
 from noded.storage.lvm.placing import check_space, place

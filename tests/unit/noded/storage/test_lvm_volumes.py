@@ -10,7 +10,7 @@ import pytest
 
 from common.errors import Conflict, InvalidRequest, NodeFailure
 from common.execute import Finished
-from common.model.disk import LvmBacking
+from common.model.backing import LvmBacking
 from common.model.pool import Pool
 from common.model.pool_kind import PoolKind
 from common.names import MiB
